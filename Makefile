@@ -1,0 +1,77 @@
+# What is missing on a machine is named in one line; `make` alone lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+SUITABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+ifndef PYTHON
+PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c '$(SUITABLE)' 2>/dev/null && echo $$python && exit; done; echo python3)
+endif
+BIN := .venv/bin
+READY := .venv/collmark-ready
+SHELL_SCRIPTS := .ci/run $(wildcard slurm/*.sh)
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+.PHONY: demo
+demo: $(READY) ## measure this machine, fit, decide, write a report (a few minutes)
+	@$(BIN)/collmark demo
+
+.PHONY: test
+test: check ## everything that runs on every change: check, then the tests (minutes)
+	$(BIN)/pytest -q
+
+.PHONY: prove
+prove: $(READY) ## full simulations, fuzzing, many shaped links; keeps its tables under docs/proof/
+	$(BIN)/pytest -q -m prove --timeout 3600
+	@for script in $(sort $(wildcard tests/prove/prove_*.py)); do \
+		echo "$$script" && $(BIN)/python "$$script" || exit; done
+
+.PHONY: bench
+bench: $(READY) ## ratios against peers, measured in one run; kept as docs/proof/bench-*.md
+	@for script in $(sort $(wildcard tests/bench/bench_*.py)); do \
+		echo "$$script" && $(BIN)/python "$$script" || exit; done
+
+.PHONY: gpu
+gpu: $(READY) ## the tests that need a GPU; each says why where it is skipped
+	$(BIN)/pytest -q -m gpu -rs
+
+.PHONY: check
+check: lint types layers ## ruff, shellcheck, mypy, import-linter: no tests
+
+.PHONY: lint
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/shellcheck $(SHELL_SCRIPTS)
+
+.PHONY: types
+types: $(READY)
+	$(BIN)/mypy
+
+.PHONY: layers
+layers: $(READY)
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: clean
+clean: ## remove the environment, caches and build artefacts; results stay
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist src/collmark.egg-info
+	find bench kernels analysis slurm src tests -name __pycache__ -prune -exec rm -rf {} +
+
+# One install for each change of what is asked for.
+$(READY): pyproject.toml constraints.txt | tools
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,torch]"
+	@touch $@
+
+.PHONY: tools
+tools:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "error: $(PYTHON) is no Python 3.11 or newer: install one, or make PYTHON=..." >&2; exit 3; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+		{ echo "error: $(PYTHON) cannot make environments: install its venv module (Debian: python3-venv)" >&2; exit 3; }
+	@command -v git >/dev/null || { echo "error: git not found: install git" >&2; exit 3; }
+	@test -e src/collmark/bench/__init__.py || \
+		{ echo "error: src/collmark/bench is no link: clone with git on Linux, macOS or WSL2" >&2; exit 3; }

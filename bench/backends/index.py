@@ -1,0 +1,9 @@
+"""The backends, one row each."""
+
+from __future__ import annotations
+
+from collmark.bench.backends.gloo import GLOO
+from collmark.bench.backends.simulated import SIMULATED
+from collmark.core.registry import Registry
+
+BACKENDS = Registry("backend", {row.name: row for row in (GLOO, SIMULATED)})

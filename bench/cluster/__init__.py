@@ -1,0 +1,1 @@
+"""Slurm: render, submit, watch and collect jobs."""

@@ -1,0 +1,1 @@
+"""Discovery of links, and the evidence for the tier that a group of ranks really used."""

@@ -1,0 +1,1 @@
+"""Ways in which the ranks of a launch come into being."""

@@ -1,0 +1,239 @@
+"""The measurement of one case: bind, check, warm up, repeat until it is enough, check again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from collmark.bench.stamps import Stamps, joined, repetition_times
+from collmark.bench.stopping import StoppingRule
+from collmark.bench.summary import summarise_ranks, summarise_time
+from collmark.bench.team import Team
+from collmark.core.case import Case
+from collmark.core.errors import InterruptedRunError, UnavailableError
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.record import SCHEMA_VERSION, Check, Clock, Evidence, Record, Sentinel, Status
+
+WARMUP_CALLS = 5
+WARMUP_SECONDS = 0.02
+FIRST_CALL_PATIENCE = 3  # the first call also sets up connections
+PATIENCE = 10  # x the predicted duration
+LONGEST_BLOCK = 0.2  # s: so often progress is shown and a stop is heard
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for every case of a launch.
+
+    Attributes
+    ----------
+    launch : int
+        Id of the launch.
+    precision : float
+        Relative half-width to reach.
+    timeout : float
+        Least seconds before a call is given up.
+    tick : float
+        Step of the clock in s.
+    """
+
+    launch: int
+    precision: float
+    timeout: float
+    tick: float
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Where the measurement of a case stands."""
+
+    case: Case
+    repetitions: int
+    half_width: float | None
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that is not yet on disk, and its raw stamps."""
+
+    record: Record
+    layers_SRI: NDArray[np.int64] | None
+
+
+class Measurement:
+    """One case on a team.
+
+    Parameters
+    ----------
+    team : Team
+        The ranks.
+    terms : Terms
+        What holds for the launch.
+    is_stopping : callable
+        Whether somebody asked to stop; heard between blocks.
+    report : callable
+        Receives a :class:`Progress` after each block.
+    """
+
+    def __init__(
+        self, team: Team, terms: Terms, is_stopping: Callable[[], bool], report: Callable[[Progress], None]
+    ) -> None:
+        self._team = team
+        self._terms = terms
+        self._is_stopping = is_stopping
+        self._report = report
+        self._epoch = 0
+
+    def measure(self, case: Case, budget: float, sentinel: Sentinel | None = None) -> Measured:
+        """Measure `case` in about `budget` seconds, both checks included."""
+        begun, stamp = self._team.now(), _utc_now()
+
+        def record(status: Status, check: Check, **fields: object) -> Record:
+            return Record(
+                schema_version=SCHEMA_VERSION,
+                launch=self._terms.launch,
+                case=case,
+                status=status,
+                simulated=self._team.clock is Clock.VIRTUAL,
+                started=stamp,
+                wall=self._team.now() - begun,
+                clock=self._team.clock,
+                check=check,
+                evidence=self._team.evidence,
+                sentinel=sentinel,
+                **fields,  # type: ignore[arg-type]
+            )
+
+        nothing = Check(checked=0, wrong=0, left_out="the case could not be bound")
+        try:
+            self._team.bind(case)
+        except UnavailableError as error:
+            return Measured(record=record(Status.FAILED, nothing, error=str(error)), layers_SRI=None)
+        try:
+            return self._measure_bound(case, begun + budget, record)
+        finally:
+            self._team.release()
+
+    def _measure_bound(self, case: Case, deadline: float, record: Callable[..., Record]) -> Measured:
+        now = self._team.now
+        check_began = now()
+        before, first = self._check(case, poison=True)
+        check_seconds = now() - check_began
+        first_call = float(first.local_RI.max())
+        if before.wrong:
+            return Measured(record=record(Status.WRONG, before, first_call=first_call), layers_SRI=None)
+        self._team.neutralise()
+        warmup_calls, pace = self._warm_up(case, deadline)
+        stamps, rule = self._repeat(case, deadline - check_seconds, pace)
+        after, _last = self._check(case, poison=False)
+        check = _both(before, after, _barrier_check(case, stamps))
+        if check.wrong:
+            return Measured(record=record(Status.WRONG, check, first_call=first_call), layers_SRI=None)
+        judgement = rule.judgement
+        assert judgement is not None, "at least one block was judged"
+        busy, cores = self._team.count_threads()
+        queued_RI, device_RI = stamps.queued_RI(), stamps.device_RI()
+        return Measured(
+            record=record(
+                rule.status(stamps.repetitions),
+                check,
+                timing=summarise_time(case, stamps, judgement, self._terms.tick),
+                ranks=summarise_ranks(case, stamps, judgement.cut),
+                first_call=first_call,
+                warmup_calls=warmup_calls,
+                enqueue=None if queued_RI is None else float(np.median(queued_RI.max(axis=0))),
+                device=None if device_RI is None else float(np.median(device_RI.max(axis=0))),
+                busy_threads=busy or None,
+                cores=cores or None,
+            ),
+            layers_SRI=stamps.layers_SRI,
+        )
+
+    def _check(self, case: Case, *, poison: bool) -> tuple[Check, Stamps]:
+        """Call once with a payload of its own and compare; without poison, stale data is what is looked for."""
+        self._epoch += 1
+        self._team.prepare(self._epoch, poison=poison)
+        stamps = self._team.block(1, self._patience(0.0) * FIRST_CALL_PATIENCE)
+        check = self._team.compare(self._epoch)
+        if not check.checked and not check.left_out:
+            sized = OPERATIONS[case.operation].sized
+            check = msgspec.structs.replace(check, left_out="" if sized else "no payload: checked by its time stamps")
+        return check, stamps
+
+    def _warm_up(self, case: Case, deadline: float) -> tuple[int, float]:
+        """Call until it is warm; return the calls made and the wall seconds per call."""
+        now, began, calls = self._team.now, self._team.now(), 0
+        budget = (deadline - began) / 4
+        while True:
+            # A first call by itself: one that takes seconds must not be repeated five times unasked.
+            count = 1 if calls == 0 else max(1, WARMUP_CALLS - 1)
+            self._block(case, count, began, calls)
+            calls += count
+            spent = now() - began
+            warm = calls >= WARMUP_CALLS and spent >= WARMUP_SECONDS
+            if warm or spent + count * spent / calls > budget:
+                return calls, spent / calls
+
+    def _repeat(self, case: Case, deadline: float, pace: float) -> tuple[Stamps, StoppingRule]:
+        """Repeat until the rule is content or the time is over; return all stamps and the rule as it was left."""
+        rule = StoppingRule(self._terms.precision, self._terms.tick)
+        now, began = self._team.now, self._team.now()
+        blocks: list[Stamps] = []
+        done = 0
+        while not rule.is_finished:
+            target = done + rule.next_count(done)
+            while done < target:
+                room = int((deadline - now()) / pace)
+                if room < 1 and done:
+                    break
+                count = max(1, min(target - done, room, int(LONGEST_BLOCK / pace)))
+                blocks.append(self._block(case, count, pace * done, done))
+                done += count
+                pace = max((now() - began) / done, 1e-9)
+                self._report_progress(case, done, rule)
+            rule.add(repetition_times(joined(blocks), case.estimand, case.messages))
+            self._report_progress(case, done, rule)
+            if done < target:
+                break
+        return joined(blocks), rule
+
+    def _report_progress(self, case: Case, done: int, rule: StoppingRule) -> None:
+        half_width = rule.judgement.half_width if rule.judgement else np.inf
+        self._report(
+            Progress(case=case, repetitions=done, half_width=half_width if np.isfinite(half_width) else None)
+        )
+
+    def _block(self, case: Case, count: int, spent: float, calls: int) -> Stamps:
+        if self._is_stopping():
+            raise InterruptedRunError(f"stopped in {case}")
+        return self._team.block(count, self._patience(spent / calls if calls else 0.0))
+
+    def _patience(self, predicted: float) -> float:
+        return max(self._terms.timeout, PATIENCE * predicted)
+
+
+def _barrier_check(case: Case, stamps: Stamps) -> Check:
+    """Nobody may leave a barrier before the last has entered it."""
+    if OPERATIONS[case.operation].sized or not stamps.comparable:
+        return Check(checked=0, wrong=0)
+    enter, left = stamps.layers_SRI[0], stamps.layers_SRI[1]
+    early_I = left.min(axis=0) < enter.max(axis=0)
+    first = ""
+    if early_I.any():
+        at = int(early_I.argmax())
+        first = f"rank {int(left[:, at].argmin())} left repetition {at} before rank {int(enter[:, at].argmax())} came"
+    return Check(checked=len(early_I), wrong=int(early_I.sum()), first=first)
+
+
+def _both(before: Check, after: Check, barrier: Check) -> Check:
+    return Check(
+        checked=before.checked + after.checked + barrier.checked,
+        wrong=before.wrong + after.wrong + barrier.wrong,
+        first=before.first or after.first or barrier.first,
+        left_out=before.left_out,
+    )
+
+
+def _utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

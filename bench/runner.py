@@ -1,0 +1,116 @@
+"""One launch: a block of cases in an order of its own, each finished and on disk before the next."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from collmark.bench.measurement import Measurement, Progress, Terms
+from collmark.bench.team import Team
+from collmark.core.case import Case
+from collmark.core.plan import Plan
+from collmark.core.record import Record, Sentinel
+from collmark.core.store import Writer
+
+SENTINEL_SHARE = 0.25  # of a case's budget
+LEAST_BUDGET = 0.02  # s: below it a case would not get past its checks
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """A record is on disk."""
+
+    record: Record
+
+
+class BudgetSpent(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The time for the run ended before these cases."""
+
+    cases: int
+
+
+RunnerEvent = Progress | Finished | BudgetSpent
+
+
+def shuffled(cases: Sequence[Case], seed: int, launch: int) -> list[Case]:
+    """Return the cases in the order of a launch: a fresh shuffle, the same for everybody who knows the seed."""
+    order = list(cases)
+    random.Random(f"{seed}/{launch}").shuffle(order)  # noqa: S311 - an order, not a secret
+    return order
+
+
+def sentinel_of(cases: Sequence[Case]) -> Case:
+    """Return the case whose repeats show the drift: the middle size of the plan's first operation."""
+    alike = sorted(
+        (case for case in cases if case.operation == cases[0].operation), key=lambda case: case.nbytes
+    )
+    return alike[len(alike) // 2]
+
+
+def allowance(case_budget: float, remaining: float, cases: int) -> float:
+    """Return the seconds that the next of `cases` cases may take.
+
+    About twice its fair share of what remains, so that cases which converge early lend their time to others; the
+    product of (1 - 2 / (k + 1)) over k = cases ... 1 is zero, so that the sum never exceeds `remaining`.
+    """
+    return min(case_budget, 2 * remaining / (cases + 1))
+
+
+def run_launch(
+    team: Team,
+    cases: Sequence[Case],
+    plan: Plan,
+    terms: Terms,
+    writer: Writer,
+    *,
+    budget: float,
+    is_stopping: Callable[[], bool],
+    report: Callable[[Progress], None],
+) -> Iterator[Finished | BudgetSpent]:
+    """Measure every case once; yield each record when it is on disk.
+
+    Parameters
+    ----------
+    team, cases, plan, terms, writer
+        The ranks, what to measure, and where to put it.
+    budget : float
+        Seconds for the whole launch.
+    is_stopping : callable
+        Whether somebody asked to stop.
+    report : callable
+        Receives progress inside a case.
+
+    Raises
+    ------
+    InterruptedRunError
+        If a stop was asked for: everything yielded is on disk.
+    MeasurementError
+        If a rank is lost or the disk is full.
+    """
+    measurement = Measurement(team, terms, is_stopping, report)
+    ends = team.now() + budget
+    schedule = _schedule(shuffled(cases, plan.seed, terms.launch), sentinel_of(cases))
+    team.reserve(max(case.nbytes for case in cases))
+    for position, (case, sentinel) in enumerate(schedule):
+        seconds = allowance(plan.case_budget, ends - team.now(), len(schedule) - position)
+        if seconds < LEAST_BUDGET:
+            yield BudgetSpent(cases=sum(mark is None for _case, mark in schedule[position:]))
+            return
+        if sentinel is not None:
+            seconds *= SENTINEL_SHARE
+        measured = measurement.measure(case, seconds, sentinel)
+        yield Finished(record=writer.append(measured.record, measured.layers_SRI))
+
+
+def _schedule(order: list[Case], sentinel: Case) -> list[tuple[Case, Sentinel | None]]:
+    """Return the cases of a launch with the sentinel's repeats at start, middle and end."""
+    rows: list[tuple[Case, Sentinel | None]] = [(case, None) for case in order]
+    middle = len(rows) // 2
+    return [
+        (sentinel, Sentinel.START),
+        *rows[:middle],
+        (sentinel, Sentinel.MIDDLE),
+        *rows[middle:],
+        (sentinel, Sentinel.END),
+    ]

@@ -1,0 +1,90 @@
+"""What a backend is: a way to open a session on a group of ranks, and to bind cases to callables.
+
+A session separates binding (buffers, choice of function), queueing, waiting and the device's own time stamps, so
+that the runner is the same for libraries that block and for those that only queue work on a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import msgspec
+
+from collmark.core.case import Case
+from collmark.core.expansion import Capability
+from collmark.core.record import Evidence
+from collmark.kernels.buffer import Buffer
+
+
+class World(Protocol):
+    """The group of ranks as a backend sees it while opening."""
+
+    rank: int
+    ranks: int
+    local_rank: int
+    one_host: bool
+    timeout: float
+
+    def share(self, value: bytes) -> bytes:
+        """Return rank 0's value on every rank; all ranks call it."""
+
+
+class Bound(Protocol):
+    """A case bound to buffers on one rank."""
+
+    send: Buffer | None
+    receive: Buffer | None
+    call: Callable[[], object]
+
+    def device_time(self) -> int:
+        """ns between the device's stamps around the last call; 0 without a device."""
+
+    def release(self) -> None:
+        """Free the buffers."""
+
+
+class Session(Protocol):
+    """A backend opened on a group."""
+
+    asynchronous: bool
+    clock: Callable[[], int]
+
+    def reserve(self, nbytes: int) -> None:
+        """Allocate buffers of `nbytes`, the largest that any case will ask for, once and before all others."""
+
+    def bind(self, case: Case) -> Bound:
+        """Allocate buffers and choose the function; UnavailableError where the case cannot be done."""
+
+    def synchronize(self) -> None:
+        """Wait for everything queued."""
+
+    def facts(self) -> Mapping[str, str]:
+        """Library versions and the settings in force."""
+
+    def evidence(self) -> Evidence:
+        """The link that ranks communicate over, and how that is known."""
+
+    def close(self) -> None:
+        """Give everything back."""
+
+
+class Backend(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the index of backends.
+
+    Attributes
+    ----------
+    name : str
+        Name on the command line.
+    capability : Capability
+        What it can do; known without importing its library.
+    missing : callable
+        Why it cannot be used here, with the remedy; empty where it can. Imports nothing heavy.
+    open : callable
+        Opens a session on a group; imports the library.
+    """
+
+    name: str
+    capability: Capability
+    missing: Callable[[], str]
+    open: Callable[[World], Session]

@@ -1,0 +1,101 @@
+"""What a simulation plants."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from collmark.core.case import Case
+from collmark.core.errors import PlanError, nearest
+from collmark.core.operation import Estimand
+from collmark.core.operation_table import OPERATIONS
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Positive = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Truths and disturbances; times in s, beta in s/B of bus bytes.
+
+    Attributes
+    ----------
+    alpha, beta : float
+        T = alpha + (bus factor x nbytes) x beta; point-to-point without factor.
+    switch_at, alpha_after, beta_after : int, float, float
+        From this nbytes on, other parameters hold; 0 for no switch.
+    launch_sd, within_cv : float
+        Standard deviation of log T between launches, and between repetitions of one launch.
+    autocorrelation : float
+        Of successive repetitions (first-order autoregressive).
+    contaminated, contamination : float, (float, float)
+        Share of repetitions that take longer, and between which factors.
+    skew : float
+        Standard deviation of the ranks' entries around the agreed start.
+    straggler_rank, straggler_delay : int, float
+        A rank that enters later by so many seconds; -1 for none.
+    drift : float
+        Relative change of T per second of virtual time.
+    dead_rank, dead_after : int, int
+        A rank that never returns from this call on; -1 for none.
+    wrong_rank, wrong_element, wrong_after : int
+        A rank that receives one wrong element from this call on; -1 for none.
+    asynchronous, enqueue : bool, float
+        Calls only queue work, which takes so many seconds on the host.
+    tick : float
+        Step of the virtual clock.
+    seed : int
+        Seeds everything.
+    """
+
+    alpha: Positive = 20e-6
+    beta: Positive = 1e-10
+    switch_at: int = 0
+    alpha_after: Positive = 20e-6
+    beta_after: Positive = 1e-10
+    launch_sd: Positive = 0.02
+    within_cv: Positive = 0.05
+    autocorrelation: Share = 0.0
+    contaminated: Share = 0.0
+    contamination: tuple[float, float] = (1.5, 4.0)
+    skew: Positive = 1e-6
+    straggler_rank: int = -1
+    straggler_delay: Positive = 0.0
+    drift: float = 0.0
+    dead_rank: int = -1
+    dead_after: int = 0
+    wrong_rank: int = -1
+    wrong_element: int = 0
+    wrong_after: int = 0
+    asynchronous: bool = False
+    enqueue: Positive = 5e-6
+    tick: Annotated[float, msgspec.Meta(gt=0)] = 1e-9
+    seed: int = 0
+
+    def seconds(self, case: Case) -> float:
+        """Return T of a case without noise."""
+        switched = self.switch_at and case.nbytes >= self.switch_at
+        alpha, beta = (self.alpha_after, self.beta_after) if switched else (self.alpha, self.beta)
+        operation = OPERATIONS[case.operation]
+        if operation.estimand is Estimand.PER_MESSAGE:
+            return alpha / case.messages + case.nbytes * beta
+        return alpha + operation.bus_factor(case.placement.ranks) * case.nbytes * beta
+
+
+def read_simulation(table: dict[str, Any]) -> Simulation:
+    """Turn a plan's ``[simulation]`` table into a Simulation; PlanError names what is wrong in it."""
+    allowed = Simulation.__struct_fields__
+    problems = []
+    for key in table:
+        if key not in allowed:
+            close = nearest(key, allowed)
+            problems.append(
+                f"simulation: unknown key {key!r}"
+                + (f"; did you mean {close!r}?" if close else f"; allowed: {', '.join(allowed)}")
+            )
+    if problems:
+        raise PlanError(problems)
+    try:
+        return msgspec.convert(table, Simulation)
+    except msgspec.ValidationError as error:
+        raise PlanError(["simulation: " + str(error).replace("`", "").replace(" - at $.", ": ")]) from error

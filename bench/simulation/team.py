@@ -1,0 +1,211 @@
+"""Simulated ranks: the same rank code as for processes, on sessions that share one virtual world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collmark.bench.rank import Rank
+from collmark.bench.simulation.delivery import deliver
+from collmark.bench.simulation.spec import Simulation
+from collmark.bench.simulation.world import SECOND, World
+from collmark.bench.stamps import Stamps
+from collmark.bench.team import combined
+from collmark.core.case import Case
+from collmark.core.dtype import DTYPES
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.payload import Segment
+from collmark.core.placement import Tier
+from collmark.core.record import Check, Clock, Evidence
+from collmark.kernels.buffer import Comparison, HostBuffer
+
+LARGEST_MOVED = 64 * 2**20  # bytes over all ranks: beyond it only times are simulated
+
+
+class SimulatedBound:
+    """A case bound on one simulated rank."""
+
+    def __init__(self, session: SimulatedSession, send: HostBuffer | None, receive: Received | None) -> None:
+        self.send = send
+        self.receive = receive
+        self.call: Callable[[], object] = session.queue if session.asynchronous else session.call_through
+        self._session = session
+
+    def device_time(self) -> int:
+        """ns between the virtual device's stamps."""
+        return self._session.world.device_time(self._session.rank)
+
+    def release(self) -> None:
+        """Free the buffers."""
+
+
+class Received(HostBuffer):
+    """A receive buffer that is filled when it is looked at."""
+
+    def __init__(self, mail: Mail, rank: int, count: int, case: Case) -> None:
+        dtype = DTYPES[case.dtype]
+        super().__init__(
+            np.zeros(count, dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks
+        )
+        self._mail = mail
+        self._rank = rank
+
+    def compare(self, segments: Sequence[Segment], epoch: int) -> Comparison:
+        """Compare every element with the payload of an epoch."""
+        self._mail.deliver_to(self._rank, self.array)
+        return super().compare(segments, epoch)
+
+
+class Mail:
+    """Moves a case's data between the simulated ranks, and plants the wrong element."""
+
+    def __init__(self, world: World, case: Case) -> None:
+        self._world = world
+        self._case = case
+        self.sends: dict[int, HostBuffer] = {}
+
+    def deliver_to(self, rank: int, receive: NDArray[np.generic]) -> None:
+        """Fill the receive array of one rank from what all ranks send now."""
+        dtype, plan = DTYPES[self._case.dtype], self._world.simulation
+        sends = [dtype.decode(self.sends[r].array) for r in range(self._world.ranks)]
+        received = dtype.encode(deliver(self._case, sends)[rank].astype(np.int64))
+        receive[...] = received[: receive.size]
+        if rank == plan.wrong_rank and self._world.calls > plan.wrong_after and receive.size:
+            bits = receive.view(dtype.unsigned_storage)
+            bits[plan.wrong_element % receive.size] ^= 1
+
+
+class SimulatedSession:
+    """A session of one simulated rank."""
+
+    def __init__(self, world: World, rank: int, mails: dict[str, Mail]) -> None:
+        self.world = world
+        self.rank = rank
+        self.asynchronous = world.simulation.asynchronous
+        self._mails = mails
+
+    def clock(self) -> int:
+        """Virtual time in ns."""
+        return self.world.clock(self.rank)
+
+    def reserve(self, nbytes: int) -> None:
+        """Nothing to allocate."""
+
+    def bind(self, case: Case) -> SimulatedBound:
+        """Bind a case; buffers stay away where they would fill the memory."""
+        self.world.enter_case(case)
+        if case.nbytes * self.world.ranks > LARGEST_MOVED:
+            return SimulatedBound(self, None, None)
+        if case.key not in self._mails:
+            self._mails.clear()
+            self._mails[case.key] = Mail(self.world, case)
+        mail, operation, dtype = self._mails[case.key], OPERATIONS[case.operation], DTYPES[case.dtype]
+        sent = sum(segment.count for segment in operation.sends(case.exchange, self.rank))
+        received = sum(segment.count for segment in operation.expects(case.exchange, self.rank))
+        send = HostBuffer(
+            np.zeros(sent, dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks
+        )
+        mail.sends[self.rank] = send
+        return SimulatedBound(self, send, Received(mail, self.rank, received, case))
+
+    def call_through(self) -> None:
+        """Call and wait."""
+        self.world.finish(self.rank)
+
+    def queue(self) -> None:
+        """Queue only."""
+        self.world.enqueue(self.rank)
+
+    def synchronize(self) -> None:
+        """Wait for what was queued."""
+        self.world.finish(self.rank)
+
+    def facts(self) -> Mapping[str, str]:
+        """What is planted, as text."""
+        return {"simulated": "virtual clock, no data on any link"}
+
+    def evidence(self) -> Evidence:
+        """A simulation uses no link."""
+        return Evidence(tier=Tier.SIMULATED, because=["simulated: no link was used"])
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class SimulatedTeam:
+    """All simulated ranks in this process.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        What is planted.
+    ranks, launch : int
+        Number of ranks, id of the launch.
+    timeout : float
+        Virtual seconds after which a dead rank is given up.
+    """
+
+    clock = Clock.VIRTUAL
+
+    def __init__(self, simulation: Simulation, ranks: int, launch: int, timeout: float = 30.0) -> None:
+        self.ranks = ranks
+        self._world = World(simulation, ranks, launch)
+        self._world.timeout = timeout
+        mails: dict[str, Mail] = {}
+        self._members = [
+            Rank(rank, SimulatedSession(self._world, rank, mails), self._starter(rank)) for rank in range(ranks)
+        ]
+        self.evidence = self._members[0].session.evidence()
+
+    def _starter(self, rank: int) -> Callable[[float], None]:
+        def await_start(_timeout: float) -> None:
+            self._world.begin(rank)
+
+        return await_start
+
+    def now(self) -> float:
+        """Return virtual seconds."""
+        return self._world.now / SECOND
+
+    def facts(self) -> Mapping[str, str]:
+        """What the sessions say of themselves."""
+        return self._members[0].session.facts()
+
+    def reserve(self, nbytes: int) -> None:
+        """Nothing to allocate."""
+
+    def bind(self, case: Case) -> None:
+        """Bind a case on every rank."""
+        for member in self._members:
+            member.bind(case)
+
+    def prepare(self, epoch: int, *, poison: bool) -> None:
+        """Write the payload of an epoch on every rank."""
+        for member in self._members:
+            member.prepare(epoch, poison=poison)
+
+    def neutralise(self) -> None:
+        """Data is moved only when it is looked at: repeated calls cannot overflow."""
+
+    def block(self, count: int, timeout: float) -> Stamps:
+        """Time `count` repetitions on every rank."""
+        layers_SRI = np.stack([member.block(count, timeout) for member in self._members], axis=1)
+        return Stamps(layers_SRI=layers_SRI, starts_I=None, comparable=True)
+
+    def compare(self, epoch: int) -> Check:
+        """Compare what every rank received."""
+        check = combined([member.compare(epoch) for member in self._members])
+        if not check.checked:
+            return Check(checked=0, wrong=0, left_out="simulated: nothing was moved")
+        return check
+
+    def count_threads(self) -> tuple[int, int]:
+        """A virtual clock is not disturbed by threads."""
+        return 0, 0
+
+    def release(self) -> None:
+        """Free the buffers."""
+        for member in self._members:
+            member.release()

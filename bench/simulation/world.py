@@ -1,0 +1,142 @@
+"""The simulated world: virtual clocks of all ranks, and when each enters and leaves every call.
+
+Legend: R ranks. Times are ns unless named otherwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collmark.bench.simulation.spec import Simulation
+from collmark.core.case import Case
+from collmark.core.errors import MeasurementError
+from collmark.core.operation import Estimand
+
+SLACK = 20_000  # ns between the last exit and the next agreed start
+EARLIEST_EXIT = 0.02  # ranks leave within the last 2 % of T
+SECOND = 1e9
+
+
+class Outcome:
+    """One call: when every rank entered, had queued, and left."""
+
+    __slots__ = ("enter_R", "exit_R", "queued_R")
+
+    def __init__(self, enter_R: NDArray[np.int64], queued_R: NDArray[np.int64], exit_R: NDArray[np.int64]) -> None:
+        self.enter_R = enter_R
+        self.queued_R = queued_R
+        self.exit_R = exit_R
+
+
+class World:
+    """All ranks of one simulated launch.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        What is planted.
+    ranks, launch : int
+        Number of ranks; id of the launch, which draws a level of its own for every case.
+    """
+
+    def __init__(self, simulation: Simulation, ranks: int, launch: int) -> None:
+        self.simulation = simulation
+        self.ranks = ranks
+        self._launch = launch
+        self._random = np.random.default_rng([simulation.seed, launch])
+        self._case: Case | None = None
+        self._level = 0.0
+        self._noise = 0.0
+        self._outcomes: list[Outcome] = []
+        self._position_R = [0] * ranks
+        self._now_R = np.zeros(ranks, dtype=np.int64)
+        self.calls = 0
+        self.timeout = 30.0
+
+    @property
+    def now(self) -> int:
+        """Latest virtual time of all ranks."""
+        return int(self._now_R.max())
+
+    def enter_case(self, case: Case) -> None:
+        """Start a case: its level in this launch is drawn from the launch and the case alone."""
+        if case == self._case:
+            return
+        self._case = case
+        words = np.frombuffer(case.key.encode().ljust(-(-len(case.key) // 4) * 4), dtype=np.uint32)
+        level = np.random.default_rng([self.simulation.seed, self._launch, *words.tolist()])
+        self._level = float(level.normal(0.0, self.simulation.launch_sd)) if self.simulation.launch_sd else 0.0
+        self._noise = float(self._random.normal())
+
+    def begin(self, rank: int) -> None:
+        """Bring a rank to its entry into the next call."""
+        position = self._position_R[rank]
+        if position == len(self._outcomes):
+            self._outcomes.append(self._simulate())
+        self._now_R[rank] = self._outcomes[position].enter_R[rank]
+
+    def clock(self, rank: int) -> int:
+        """Return a rank's virtual time in ns, as coarse as its clock."""
+        tick = self.simulation.tick * SECOND
+        now = int(self._now_R[rank])
+        return now if tick <= 1 else int(now // tick * tick)
+
+    def enqueue(self, rank: int) -> None:
+        """Queue the call on a rank's device."""
+        self._now_R[rank] = self._outcomes[self._position_R[rank]].queued_R[rank]
+
+    def finish(self, rank: int) -> None:
+        """Wait on a rank until the call is done."""
+        self._now_R[rank] = self._outcomes[self._position_R[rank]].exit_R[rank]
+        self._position_R[rank] += 1
+        if min(self._position_R) == len(self._outcomes):
+            self._outcomes.clear()
+            self._position_R = [0] * self.ranks
+
+    def device_time(self, rank: int) -> int:
+        """Return ns between entry into and exit from the last call, as a device would have stamped them."""
+        return int(self._device_R[rank])
+
+    def _simulate(self) -> Outcome:
+        plan, case = self.simulation, self._case
+        assert case is not None, "a case is bound before it is called"
+        self.calls += 1
+        before_R = self._outcomes[-1].exit_R if self._outcomes else self._now_R
+        start = int(before_R.max()) + SLACK
+        enter_R = start + np.abs(self._random.normal(0.0, plan.skew * SECOND, self.ranks)).astype(np.int64)
+        if 0 <= plan.straggler_rank < self.ranks:
+            enter_R[plan.straggler_rank] += int(plan.straggler_delay * SECOND)
+        if plan.dead_rank >= 0 and self.calls > plan.dead_after:
+            self._now_R += int(self.timeout * SECOND)
+            msg = f"rank {plan.dead_rank} (simulated) silent for {self.timeout:g} s in {case}"
+            raise MeasurementError(msg)
+        duration = int(self._draw(case, start) * SECOND)
+        exit_R = self._exits(case, enter_R, duration)
+        queued_R = enter_R + int(plan.enqueue * SECOND)
+        self._device_R = exit_R - enter_R
+        if plan.asynchronous:
+            exit_R = exit_R + int(plan.enqueue * SECOND)
+        return Outcome(enter_R, queued_R, exit_R)
+
+    def _draw(self, case: Case, start: int) -> float:
+        """Return T of one call in s: model x launch level x autoregressive noise x contamination x drift."""
+        plan = self.simulation
+        rho = plan.autocorrelation
+        self._noise = rho * self._noise + float(np.sqrt(1 - rho * rho) * self._random.normal())
+        seconds = plan.seconds(case) * float(np.exp(self._level + plan.within_cv * self._noise))
+        if plan.contaminated and self._random.random() < plan.contaminated:
+            seconds *= self._random.uniform(*plan.contamination)
+        return seconds * (1 + plan.drift * start / SECOND)
+
+    def _exits(self, case: Case, enter_R: NDArray[np.int64], duration: int) -> NDArray[np.int64]:
+        estimand = case.estimand
+        if estimand in (Estimand.HALF_ROUND_TRIP, Estimand.PER_MESSAGE):
+            exit_R = enter_R + 1
+            exit_R[:2] = enter_R[:2] + duration * (2 if estimand is Estimand.HALF_ROUND_TRIP else case.messages)
+            return exit_R
+        last_R = enter_R.max() if estimand is Estimand.LAST_IN_LAST_OUT else enter_R.min()
+        exit_R = last_R + duration - (self._random.random(self.ranks) * EARLIEST_EXIT * duration).astype(np.int64)
+        exit_R[self._random.integers(self.ranks)] = last_R + duration
+        # Nobody leaves before having entered, even where others need not wait for the last.
+        return np.maximum(exit_R, enter_R + 1)

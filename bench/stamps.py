@@ -1,0 +1,104 @@
+"""Time stamps of all ranks, and the times derived from them. Legend: R ranks, I repetitions."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from collmark.bench.rank import DEVICE, ENTER, EXIT, QUEUED
+from collmark.core.operation import Estimand
+
+NS = 1e-9
+
+
+class Stamps(msgspec.Struct, frozen=True, kw_only=True):
+    """Raw stamps of one or more blocks.
+
+    Attributes
+    ----------
+    layers_SRI : array of int64
+        Layers as in :mod:`collmark.bench.rank`, ns: enter, exit and, if asynchronous, queued and device interval.
+    starts_I : array of int64 or None
+        Agreed start of each repetition on the common clock, ns.
+    comparable : bool
+        All stamps come from one clock.
+    """
+
+    layers_SRI: NDArray[np.int64]
+    starts_I: NDArray[np.int64] | None
+    comparable: bool
+
+    @property
+    def repetitions(self) -> int:
+        """Number of repetitions."""
+        return int(self.layers_SRI.shape[2])
+
+    @property
+    def local_RI(self) -> NDArray[np.float64]:
+        """Local durations in s."""
+        duration: NDArray[np.float64] = (self.layers_SRI[EXIT] - self.layers_SRI[ENTER]) * NS
+        return duration
+
+    @property
+    def skew_I(self) -> NDArray[np.float64]:
+        """Last entry minus first entry in s; meaningful where clocks are comparable."""
+        enter = self.layers_SRI[ENTER]
+        return (enter.max(axis=0) - enter.min(axis=0)) * NS
+
+    def after(self, cut: int) -> Stamps:
+        """Return the stamps without the first `cut` repetitions."""
+        starts = None if self.starts_I is None else self.starts_I[cut:]
+        return Stamps(layers_SRI=self.layers_SRI[:, :, cut:], starts_I=starts, comparable=self.comparable)
+
+    def queued_RI(self) -> NDArray[np.float64] | None:
+        """Time from entry until the call was queued, in s; None if blocking."""
+        if len(self.layers_SRI) <= QUEUED:
+            return None
+        duration: NDArray[np.float64] = (self.layers_SRI[QUEUED] - self.layers_SRI[ENTER]) * NS
+        return duration
+
+    def device_RI(self) -> NDArray[np.float64] | None:
+        """Device intervals in s; None if blocking."""
+        if len(self.layers_SRI) <= DEVICE:
+            return None
+        duration: NDArray[np.float64] = self.layers_SRI[DEVICE] * NS
+        return duration
+
+
+def joined(blocks: list[Stamps]) -> Stamps:
+    """Return the stamps of several blocks as one."""
+    starts = [block.starts_I for block in blocks if block.starts_I is not None]
+    return Stamps(
+        layers_SRI=np.concatenate([block.layers_SRI for block in blocks], axis=2),
+        starts_I=np.concatenate(starts) if len(starts) == len(blocks) else None,
+        comparable=all(block.comparable for block in blocks),
+    )
+
+
+def usable_estimand(estimand: Estimand, *, comparable: bool) -> Estimand:
+    """Return the estimand that the clocks allow: D_max where entries of several ranks cannot be compared."""
+    if comparable or estimand in (Estimand.HALF_ROUND_TRIP, Estimand.PER_MESSAGE):
+        return estimand
+    return Estimand.LONGEST_LOCAL
+
+
+def repetition_times(stamps: Stamps, estimand: Estimand, messages: int) -> NDArray[np.float64]:
+    """Return T of each repetition in s, shape (I,): ranks are combined first, repetitions later.
+
+    L = last exit - last entry, G = last exit - first entry (method of Hunold and Carpen-Amarie 2016, ReproMPI, for
+    the global clock; L after Faraj, Patarasuk and Yuan 2008); point-to-point times come from rank 0's clock alone.
+    """
+    enter, left = stamps.layers_SRI[ENTER], stamps.layers_SRI[EXIT]
+    match usable_estimand(estimand, comparable=stamps.comparable):
+        case Estimand.LAST_IN_LAST_OUT:
+            return (left.max(axis=0) - enter.max(axis=0)) * NS
+        case Estimand.FIRST_IN_LAST_OUT:
+            return (left.max(axis=0) - enter.min(axis=0)) * NS
+        case Estimand.HALF_ROUND_TRIP:
+            return stamps.local_RI[0] / 2
+        case Estimand.PER_MESSAGE:
+            return stamps.local_RI[0] / messages
+        case _:
+            longest: NDArray[np.float64] = stamps.local_RI.max(axis=0)
+            return longest

@@ -1,0 +1,119 @@
+"""When a case has been measured enough. Rank 0 decides from these rules, all ranks follow."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from collmark.core.estimate import Estimate
+from collmark.core.record import Status
+from collmark.core.statistics import autocorrelation_time, median_interval, mser5, share_beyond
+
+FIRST_REPETITIONS = 10
+GROWTH = 0.5  # of what there is: intervals narrow with the square root of the count
+IN_A_ROW = 2  # an interval that looks narrow once does so by luck too often
+SECOND_MODE_SHARE = 0.05
+SECOND_MODE_FACTOR = 3.0
+LARGEST_CUT = 1 / 3
+BATCH = 5  # repetitions that MSER-5 cuts at a time; one batch is harmless
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """What the repetitions so far say.
+
+    Attributes
+    ----------
+    cut : int
+        Leading repetitions that belong to the warm-up.
+    tau : float
+        Autocorrelation time in repetitions.
+    interval : Estimate or None
+        Median with its interval, in s; None while it cannot be bounded.
+    second_mode : float
+        Share of repetitions beyond 3 x the median.
+    """
+
+    cut: int
+    tau: float
+    interval: Estimate | None
+    second_mode: float
+
+    @property
+    def half_width(self) -> float:
+        """Relative half-width of the interval; infinite while it cannot be bounded."""
+        return np.inf if self.interval is None else self.interval.relative_half_width
+
+
+def judge(seconds_I: NDArray[np.float64], tick: float) -> Judgement:
+    """Return the median of T with its interval, after cutting what MSER-5 takes for warm-up.
+
+    Parameters
+    ----------
+    seconds_I : array of float, shape (I,)
+        T of each repetition in s.
+    tick : float
+        Smallest step of the clock in s: no interval is narrower than half of it on each side.
+    """
+    cut = mser5(seconds_I)
+    tau, interval = _median(seconds_I[cut:])
+    if cut > BATCH and _overlap(_median(seconds_I[:cut])[1], interval):
+        # MSER-5 always cuts where that looks best, by chance up to half of a series that was steady from the start.
+        # What is cut must differ from what stays.
+        cut = 0
+        tau, interval = _median(seconds_I)
+    steady = seconds_I[cut:]
+    if interval is not None:
+        interval = interval.widened(tick / 2)
+    return Judgement(cut=cut, tau=tau, interval=interval, second_mode=share_beyond(steady, SECOND_MODE_FACTOR))
+
+
+def _median(seconds_I: NDArray[np.float64]) -> tuple[float, Estimate | None]:
+    tau = autocorrelation_time(seconds_I)
+    return tau, median_interval(seconds_I, tau=tau)
+
+
+def _overlap(one: Estimate | None, other: Estimate | None) -> bool:
+    return one is None or other is None or (one.lower <= other.upper and other.lower <= one.upper)
+
+
+class StoppingRule:
+    """Stops when the interval of the median was within the precision twice in a row.
+
+    Parameters
+    ----------
+    precision : float
+        Relative half-width to reach.
+    tick : float
+        Step of the clock in s.
+    """
+
+    def __init__(self, precision: float, tick: float) -> None:
+        self._precision = precision
+        self._tick = tick
+        self._narrow = 0
+        self.judgement: Judgement | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether enough was measured."""
+        return self._narrow >= IN_A_ROW
+
+    def next_count(self, repetitions: int) -> int:
+        """Return how many repetitions to make next, after `repetitions`."""
+        return max(FIRST_REPETITIONS, int(GROWTH * repetitions)) if repetitions else FIRST_REPETITIONS
+
+    def add(self, seconds_I: NDArray[np.float64]) -> Judgement:
+        """Judge all repetitions so far."""
+        self.judgement = judge(seconds_I, self._tick)
+        self._narrow = self._narrow + 1 if self.judgement.half_width <= self._precision else 0
+        return self.judgement
+
+    def status(self, repetitions: int) -> Status:
+        """Return how the measurement ended, for the last judgement."""
+        judgement = self.judgement
+        if judgement is None:
+            return Status.BUDGET
+        if judgement.second_mode > SECOND_MODE_SHARE or judgement.cut > LARGEST_CUT * repetitions:
+            return Status.UNSTABLE
+        return Status.CONVERGED if self.is_finished else Status.BUDGET

@@ -1,0 +1,240 @@
+"""The ranks as the runner sees them: one object that carries out a command on all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+import numpy as np
+
+from collmark.bench.control import Hub
+from collmark.bench.rank import (
+    Bind,
+    Block,
+    Command,
+    Compare,
+    CountThreads,
+    Neutralise,
+    Prepare,
+    Rank,
+    Release,
+    Reserve,
+)
+from collmark.bench.stamps import Stamps
+from collmark.bench.watchdog import Watchdog
+from collmark.core.case import Case
+from collmark.core.errors import UnavailableError
+from collmark.core.record import Check, Clock, Evidence
+from collmark.kernels.buffer import Comparison
+
+LARGEST_SLACK = 5_000_000  # ns
+SMALLEST_SLACK = 50_000  # ns: a message over loopback and the wake-up behind it
+FIRST_SLACK = 300_000  # ns
+
+
+class Team(Protocol):
+    """All ranks of a launch."""
+
+    ranks: int
+    clock: Clock
+    evidence: Evidence
+
+    def now(self) -> float:
+        """Return seconds on the clock that budgets are counted on."""
+
+    def reserve(self, nbytes: int) -> None:
+        """Allocate the largest buffers, once and before all others."""
+
+    def bind(self, case: Case) -> None:
+        """Bind a case on every rank; UnavailableError names the first rank that cannot."""
+
+    def prepare(self, epoch: int, *, poison: bool) -> None:
+        """Write the payload of an epoch on every rank."""
+
+    def neutralise(self) -> None:
+        """Make repeated calls harmless where they work in place."""
+
+    def block(self, count: int, timeout: float) -> Stamps:
+        """Time `count` repetitions on every rank."""
+
+    def compare(self, epoch: int) -> Check:
+        """Compare what every rank received."""
+
+    def count_threads(self) -> tuple[int, int]:
+        """Return the threads that ran on the busiest host, and the cores they may run on."""
+
+    def release(self) -> None:
+        """Free the buffers."""
+
+
+def combined(comparisons: Sequence[Comparison]) -> Check:
+    """Return the comparisons of all ranks, in rank order, as one check."""
+    first = next((f"rank {rank}, {c.first}" for rank, c in enumerate(comparisons) if c.wrong), "")
+    return Check(
+        checked=sum(c.checked for c in comparisons), wrong=sum(c.wrong for c in comparisons), first=first
+    )
+
+
+class Starts:
+    """Agreed starts in the manner of Round-Time (ReproMPI): one agreement per repetition.
+
+    Every rank says that it is ready, rank 0 answers with a time a little ahead, all spin until then. The slack
+    follows how late ranks really entered. Across hosts, where clocks differ, the answer itself is the start.
+    """
+
+    def __init__(self, hub: Hub, watchdog: Watchdog, *, comparable: bool) -> None:
+        self._hub = hub
+        self._watchdog = watchdog
+        self._comparable = comparable
+        self._slack = FIRST_SLACK
+        self.agreed: list[int] = []
+        self.what = ""
+
+    def await_start(self, timeout: float) -> None:
+        """Agree on the next start and wait for it."""
+        self._watchdog.arm(timeout, self.what)
+        self._hub.await_ready()
+        start = time.monotonic_ns() + self._slack if self._comparable else 0
+        self._hub.send_start(start)
+        self.agreed.append(start)
+        spin_until(start)
+
+    def end(self, enter_RI: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> None:
+        """End a block and follow its lateness: more slack when ranks came late, slowly less when they did not."""
+        self._watchdog.disarm()
+        if not self._comparable:
+            return
+        late = float(np.mean((enter_RI - np.array(self.agreed)).max(axis=0) > self._slack / 5))
+        change = 1.5 if late > 0.1 else 0.95
+        self._slack = int(min(LARGEST_SLACK, max(SMALLEST_SLACK, self._slack * change)))
+
+
+def spin_until(nanoseconds: int) -> None:
+    """Return when the monotonic clock has reached `nanoseconds`."""
+    clock = time.monotonic_ns
+    while clock() < nanoseconds:
+        pass
+
+
+class ProcessTeam:
+    """Ranks in processes of their own; this process is rank 0 and talks to the others over the control channel.
+
+    Parameters
+    ----------
+    hub : Hub
+        Control channel, all ranks joined.
+    local : Rank
+        Rank 0.
+    starts : Starts
+        Agreement on starts that `local` uses too.
+    comparable : bool
+        All ranks read one clock.
+    cores : int
+        Cores that the ranks of one host may run on.
+    """
+
+    def __init__(self, hub: Hub, local: Rank, starts: Starts, *, comparable: bool, cores: int) -> None:
+        self.ranks = hub.ranks
+        self.clock = Clock.SHARED if comparable else Clock.LOCAL
+        self.evidence = local.session.evidence()
+        self._hub = hub
+        self._local = local
+        self._starts = starts
+        self._cores = cores
+
+    def now(self) -> float:
+        """Return seconds of the monotonic clock."""
+        return time.monotonic()
+
+    def reserve(self, nbytes: int) -> None:
+        """Allocate the largest buffers on every rank."""
+        self._everywhere(Reserve(nbytes=nbytes))
+
+    def bind(self, case: Case) -> None:
+        """Bind a case on every rank."""
+        self._starts.what = str(case)
+        self._everywhere(Bind(case=case))
+
+    def prepare(self, epoch: int, *, poison: bool) -> None:
+        """Write the payload of an epoch on every rank."""
+        self._everywhere(Prepare(epoch=epoch, poison=poison))
+
+    def neutralise(self) -> None:
+        """Make repeated calls harmless where they work in place."""
+        self._everywhere(Neutralise())
+
+    def block(self, count: int, timeout: float) -> Stamps:
+        """Time `count` repetitions on every rank."""
+        self._starts.agreed = []
+        layers_SRI = np.stack(
+            [
+                np.frombuffer(reply, dtype=np.int64).reshape(-1, count)
+                for reply in self._everywhere(Block(count=count, timeout=timeout))
+            ],
+            axis=1,
+        )
+        self._starts.end(layers_SRI[0])
+        comparable = self.clock is Clock.SHARED
+        starts = np.array(self._starts.agreed, dtype=np.int64) if comparable else None
+        return Stamps(layers_SRI=layers_SRI, starts_I=starts, comparable=comparable)
+
+    def compare(self, epoch: int) -> Check:
+        """Compare what every rank received."""
+        replies = self._everywhere(Compare(epoch=epoch))
+        return combined([msgspec.msgpack.decode(reply, type=Comparison) for reply in replies])
+
+    def count_threads(self) -> tuple[int, int]:
+        """Return the threads that ran on the busiest host, and the cores they may run on."""
+        counts = [int.from_bytes(reply, "little") for reply in self._everywhere(CountThreads())]
+        by_host: dict[str, int] = {}
+        for host, count in zip(self._hub.hosts, counts, strict=True):
+            by_host[host] = by_host.get(host, 0) + count
+        return max(by_host.values()), self._cores
+
+    def release(self) -> None:
+        """Free the buffers on every rank."""
+        self._everywhere(Release())
+
+    def _everywhere(self, command: Command) -> list[bytes]:
+        """Carry out a command on all ranks and return their replies in rank order."""
+        self._hub.broadcast(msgspec.msgpack.encode(command))
+        refused: list[str] = []
+        replies = [b""]
+        try:
+            replies[0] = perform(self._local, command)
+        except UnavailableError as error:
+            refused.append(f"rank 0: {error}")
+        for rank, reply in self._hub.gather():
+            if reply[:1] == REFUSED:
+                refused.append(f"rank {rank}: {reply[1:].decode()}")
+            replies.append(reply[1:])
+        if refused:
+            raise UnavailableError(refused[0])
+        return replies
+
+
+DONE, REFUSED = b"+", b"-"
+
+
+def perform(rank: Rank, command: Command) -> bytes:
+    """Carry out a command on one rank and return its reply as bytes."""
+    match command:
+        case Reserve(nbytes=nbytes):
+            rank.session.reserve(nbytes)
+        case Bind(case=case):
+            rank.bind(case)
+        case Prepare(epoch=epoch, poison=poison):
+            rank.prepare(epoch, poison=poison)
+        case Neutralise():
+            rank.neutralise()
+        case Block(count=count, timeout=timeout):
+            return rank.block(count, timeout).tobytes()
+        case Compare(epoch=epoch):
+            return msgspec.msgpack.encode(rank.compare(epoch))
+        case CountThreads():
+            return rank.count_threads().to_bytes(4, "little")
+        case Release():
+            rank.release()
+    return b""

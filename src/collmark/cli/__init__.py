@@ -1,0 +1,1 @@
+"""The command line: arguments, progress, tables, exit status; no logic."""

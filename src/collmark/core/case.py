@@ -1,0 +1,144 @@
+"""One point to measure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+
+import msgspec
+
+from collmark.core.dtype import DTYPES
+from collmark.core.operation import Estimand, Exchange
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import Placement
+from collmark.core.traffic import counts_of
+
+
+class Device(StrEnum):
+    """Where the buffers lie."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+class Cadence(StrEnum):
+    """How calls follow each other."""
+
+    ISOLATED = "isolated"
+    """Synchronised start, one call."""
+    STREAMING = "streaming"
+    """Back to back."""
+    GRAPH = "graph"
+    """Replay of a CUDA graph."""
+
+
+class Buffers(StrEnum):
+    """Buffer temperature."""
+
+    SAME = "same"
+    """The same buffers in every repetition."""
+    ROTATED = "rotated"
+    """Rotated through a pool larger than the last-level cache."""
+
+
+class Scheduling(StrEnum):
+    """Scheduling class of the ranks' threads."""
+
+    OTHER = "other"
+    FIFO = "fifo"
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """One point to measure; equal cases may be compared.
+
+    Attributes
+    ----------
+    operation, backend, dtype, reduction : str
+        Names; reduction is empty where the operation takes none.
+    device : Device
+        Where the buffers lie.
+    nbytes, requested_nbytes : int
+        Effective size S in bytes, and the size asked for.
+    placement : Placement
+        Nodes and ranks per node.
+    traffic : str
+        For ragged operations; empty otherwise.
+    cadence, buffers, scheduling : StrEnum
+        How calls follow each other, buffer temperature, scheduling class.
+    in_place : bool
+        Send and receive buffer are the same.
+    directions : int
+        Directions in which one link carries data at once.
+    messages : int
+        Messages per call.
+    root : int
+        Rank of the root.
+    """
+
+    operation: str
+    backend: str
+    dtype: str
+    placement: Placement
+    nbytes: int
+    requested_nbytes: int
+    reduction: str = ""
+    device: Device = Device.CPU
+    traffic: str = ""
+    cadence: Cadence = Cadence.ISOLATED
+    buffers: Buffers = Buffers.SAME
+    scheduling: Scheduling = Scheduling.OTHER
+    in_place: bool = False
+    directions: int = 1
+    messages: int = 1
+    root: int = 0
+
+    @cached_property
+    def key(self) -> str:
+        """Everything that must be equal for two figures to be comparable, as text; the requested size is not."""
+        parts = [
+            self.operation,
+            self.backend,
+            self.device,
+            self.dtype,
+            self.reduction or "-",
+            f"{self.nbytes}B",
+            str(self.placement),
+            self.cadence,
+            "in-place" if self.in_place else "out-of-place",
+            self.buffers,
+            self.scheduling,
+            f"{self.directions}way",
+            f"{self.messages}msg",
+            f"root{self.root}",
+            self.traffic or "-",
+        ]
+        return "/".join(parts)
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        """The size of one call in elements."""
+        operation, itemsize, ranks = OPERATIONS[self.operation], DTYPES[self.dtype].itemsize, self.placement.ranks
+        counts = None
+        if operation.ragged:
+            counts = counts_of(self.traffic, nbytes=self.requested_nbytes, ranks=ranks, itemsize=itemsize)
+        return Exchange(
+            ranks=ranks,
+            block=operation.block_of(self.nbytes, ranks=ranks, itemsize=itemsize),
+            itemsize=itemsize,
+            root=self.root,
+            counts=counts,
+            messages=self.messages,
+        )
+
+    @property
+    def estimand(self) -> Estimand:
+        """What T is where clocks can be compared."""
+        return OPERATIONS[self.operation].estimand_of(self.exchange)
+
+    @property
+    def count(self) -> int:
+        """Elements of the vector whose size is `nbytes`."""
+        return self.nbytes // DTYPES[self.dtype].itemsize
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.nbytes} B {self.dtype}"

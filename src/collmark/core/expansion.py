@@ -1,0 +1,169 @@
+"""From a plan to its cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from collmark.core.case import Case, Device
+from collmark.core.dtype import DTYPES, Dtype
+from collmark.core.errors import PlanError, UnknownNameError
+from collmark.core.operation import Exchange, Operation, check_ranks
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.payload import contribution_of
+from collmark.core.placement import Placement
+from collmark.core.plan import Plan
+from collmark.core.sweep import parse_sweep
+from collmark.core.traffic import counts_of
+from collmark.core.units import format_nbytes
+
+IN_FLIGHT = 64 * 2**20  # bytes that a stream aims to have in flight at large sizes
+LEAST_MESSAGES = 4
+
+
+class Capability(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backend can do; known without importing its library.
+
+    Attributes
+    ----------
+    operations : mapping of str to bool
+        Operations, each with whether its call works in place by nature.
+    dtypes, reductions : tuple of str
+        Names.
+    except_for : mapping of (reduction, is_integer) to str
+        Reductions it refuses for integer or floating types, with the reason.
+    device : Device
+        Where its buffers lie.
+    """
+
+    operations: Mapping[str, bool]
+    dtypes: tuple[str, ...]
+    reductions: tuple[str, ...]
+    except_for: Mapping[tuple[str, bool], str] = {}
+    device: Device = Device.CPU
+
+    def refusal(self, operation: Operation, dtype: Dtype, reduction: str) -> str:
+        """Return why the combination cannot be done, empty where it can."""
+        if operation.name not in self.operations:
+            return f"has no {operation.name}; it has {', '.join(self.operations)}"
+        if dtype.name not in self.dtypes:
+            return f"has no {dtype.name}; it has {', '.join(self.dtypes)}"
+        if reduction and reduction not in self.reductions:
+            return f"has no {reduction}; it has {', '.join(self.reductions)}"
+        return self.except_for.get((reduction, dtype.is_integer), "")
+
+
+class Expansion(msgspec.Struct, frozen=True, kw_only=True):
+    """The cases of a plan, in the plan's order, and what was left out or rounded."""
+
+    cases: tuple[Case, ...]
+    notices: tuple[str, ...]
+
+
+def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capability]) -> Expansion:
+    """Return the cases of `plan` on `placement`.
+
+    Raises
+    ------
+    PlanError
+        Naming every combination that a backend refuses, with the reason: nothing has been started then.
+    """
+    problems: list[str] = []
+    cases: dict[str, Case] = {}
+    dropped: dict[str, list[int]] = {}
+    merged = 0
+    for backend, operation, dtype, reduction in _combinations(plan):
+        capability = capabilities.get(backend)
+        if capability is None:
+            problems.append(str(UnknownNameError("backend", backend, tuple(capabilities))))
+            continue
+        refused = _refusal(capability, operation, dtype, reduction, placement.ranks)
+        if refused:
+            problems.append(f"{backend}: {refused}")
+            continue
+        for requested in parse_sweep(plan.sizes) if operation.sized else (0,):
+            case = _case(plan, placement, capability, backend, operation, dtype, reduction, requested)
+            if operation.sized and case.nbytes == 0:
+                dropped.setdefault(f"{operation.name} {dtype.name}", []).append(requested)
+            elif case.key in cases:
+                merged += 1
+            else:
+                cases[case.key] = case
+    if problems:
+        raise PlanError(list(dict.fromkeys(problems)))
+    if not cases:
+        raise PlanError([f"no size of {plan.sizes} holds one element per rank on {placement.ranks} ranks"])
+    return Expansion(cases=tuple(cases.values()), notices=_notices(dropped, merged))
+
+
+def _notices(dropped: Mapping[str, list[int]], merged: int) -> tuple[str, ...]:
+    notices = []
+    if dropped:
+        largest = max(max(sizes) for sizes in dropped.values())
+        notices.append(
+            f"left out {sum(map(len, dropped.values()))} sizes up to {format_nbytes(largest)} that are below one "
+            f"element per rank ({', '.join(dropped)})"
+        )
+    if merged:
+        notices.append(f"{merged} sizes round to the same whole elements as another and are measured once")
+    return tuple(notices)
+
+
+def _combinations(plan: Plan) -> Iterator[tuple[str, Operation, Dtype, str]]:
+    for backend in plan.backends:
+        for name in plan.operations:
+            operation = OPERATIONS[name]
+            # Without payload or reduction an axis has one point.
+            for dtype in plan.dtypes if operation.sized else plan.dtypes[:1]:
+                for reduction in plan.reductions if operation.reduces else ("",):
+                    yield backend, operation, DTYPES[dtype], reduction
+
+
+def _refusal(capability: Capability, operation: Operation, dtype: Dtype, reduction: str, ranks: int) -> str:
+    refused = capability.refusal(operation, dtype, reduction)
+    if refused:
+        return f"{operation.name} {dtype.name} {reduction}".rstrip() + f": {refused}"
+    if reduction and contribution_of(reduction, ranks, dtype).span < 1:
+        return f"{operation.name} {dtype.name} {reduction}: a result over {ranks} ranks cannot be checked exactly"
+    try:
+        check_ranks(operation, ranks)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _case(
+    plan: Plan,
+    placement: Placement,
+    capability: Capability,
+    backend: str,
+    operation: Operation,
+    dtype: Dtype,
+    reduction: str,
+    requested: int,
+) -> Case:
+    ranks = placement.ranks
+    block = operation.block_of(requested, ranks=ranks, itemsize=dtype.itemsize)
+    counts = None
+    if operation.ragged:
+        counts = counts_of(plan.traffic, nbytes=requested, ranks=ranks, itemsize=dtype.itemsize)
+    nbytes = operation.nbytes_of(Exchange(ranks=ranks, block=block, itemsize=dtype.itemsize, counts=counts))
+    messages = 1
+    if operation.streams:
+        messages = min(plan.messages, max(LEAST_MESSAGES, IN_FLIGHT // max(1, nbytes)))
+    return Case(
+        operation=operation.name,
+        backend=backend,
+        dtype=dtype.name,
+        placement=placement,
+        nbytes=nbytes,
+        requested_nbytes=requested,
+        reduction=reduction,
+        device=capability.device,
+        traffic=plan.traffic if operation.ragged else "",
+        scheduling=plan.scheduling,
+        in_place=capability.operations[operation.name],
+        directions=operation.both_ways(ranks),
+        messages=messages,
+    )

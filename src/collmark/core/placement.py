@@ -1,0 +1,57 @@
+"""Where ranks lie, and the class of link between them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+
+class Tier(StrEnum):
+    """Class of link that a group of ranks communicates over: the slowest it crosses."""
+
+    SHARED_MEMORY = "shared-memory"
+    LOOPBACK = "loopback"
+    PCIE = "pcie"
+    NVLINK = "nvlink"
+    XGMI = "xgmi"
+    RDMA = "rdma"
+    TCP = "tcp"
+    SIMULATED = "simulated"
+    UNKNOWN = "unknown"
+
+
+class Fabric(StrEnum):
+    """Name of an RDMA fabric."""
+
+    INFINIBAND = "infiniband"
+    ROCE = "roce"
+    EFA = "efa"
+    SLINGSHOT = "slingshot"
+    OTHER = "other"
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which ranks lie on which nodes: `nodes` nodes with `ranks_per_node` ranks each.
+
+    Attributes
+    ----------
+    nodes, ranks_per_node : int
+        At least one.
+    label : str
+        A name of the user's, to address the tier of these ranks by.
+    """
+
+    nodes: Annotated[int, msgspec.Meta(ge=1)] = 1
+    ranks_per_node: Annotated[int, msgspec.Meta(ge=1)] = 1
+    label: str = ""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return self.nodes * self.ranks_per_node
+
+    def __str__(self) -> str:
+        text = f"{self.nodes}x{self.ranks_per_node}"
+        return f"{text}@{self.label}" if self.label else text

@@ -1,0 +1,267 @@
+"""What is kept of a measurement: one record per case and launch, and one description per launch and run.
+
+Times are seconds, sizes bytes. Bandwidth is computed when a record is read (:mod:`collmark.core.metrics`).
+Every field carries its unit and meaning; :func:`field_table` turns them into the table of results/README.md.
+A change here raises SCHEMA_VERSION and adds one step to :mod:`collmark.core.store`, in the same commit.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+
+from collmark.core.case import Case
+from collmark.core.operation import Estimand
+from collmark.core.placement import Fabric, Tier
+from collmark.core.plan import Plan
+
+SCHEMA_VERSION = 1
+
+
+class Status(StrEnum):
+    """How the measurement of a case ended."""
+
+    CONVERGED = "converged"
+    """The interval of the median was within the precision twice in a row."""
+    BUDGET = "budget"
+    """The time for the case ended first."""
+    UNSTABLE = "unstable"
+    """Over 5 % of repetitions lie beyond 3 x the median, or the warm-up cut exceeds a third."""
+    WRONG = "wrong"
+    """The operation gave a wrong result: no bandwidth."""
+    FAILED = "failed"
+    """The backend refused or broke off; the reason stands in `error`."""
+
+
+class Clock(StrEnum):
+    """Which clocks the time stamps come from."""
+
+    SHARED = "shared"
+    """One monotonic clock: all ranks on one host."""
+    LOCAL = "local"
+    """One clock per host, not comparable."""
+    VIRTUAL = "virtual"
+    """The simulated backend's."""
+
+
+class Sentinel(StrEnum):
+    """Where in a launch a repeat of the sentinel case stood; its change is the launch's drift."""
+
+    START = "start"
+    MIDDLE = "middle"
+    END = "end"
+
+
+def meaning(text: str, unit: str = "") -> msgspec.Meta:
+    """Annotate a field with its meaning and unit."""
+    return msgspec.Meta(description=text, extra={"unit": unit})
+
+
+S, B = "s", "B"
+
+
+class _Stored(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of everything that is stored."""
+
+
+class Timing(_Stored, frozen=True, kw_only=True):
+    """Summary of T over the repetitions of one case in one launch, warm-up cut away."""
+
+    estimand: Annotated[Estimand, meaning("what T is")]
+    repetitions: Annotated[int, meaning("repetitions timed, the cut ones included")]
+    cut: Annotated[int, meaning("leading repetitions cut by MSER-5")]
+    median: Annotated[float, meaning("median of T", S)]
+    lower: Annotated[float | None, meaning("lower end of its order-statistic interval, inside this launch", S)]
+    upper: Annotated[float | None, meaning("upper end", S)]
+    level: Annotated[float, meaning("level of the interval")]
+    tau: Annotated[float, meaning("autocorrelation time: the interval is sqrt(tau) times wider", "repetitions")]
+    minimum: Annotated[float, meaning("smallest T", S)]
+    p25: Annotated[float, meaning("lower quartile", S)]
+    p75: Annotated[float, meaning("upper quartile", S)]
+    p95: Annotated[float, meaning("95 % quantile", S)]
+    p99: Annotated[float, meaning("99 % quantile", S)]
+    maximum: Annotated[float, meaning("largest T", S)]
+    second_mode: Annotated[float, meaning("share of repetitions beyond 3 x the median, either way")]
+    outliers: Annotated[int, meaning("repetitions beyond Q3 + 3 IQR; none is deleted")]
+    tick_limited: Annotated[bool, meaning("the interval is as wide as the clock's tick")]
+
+
+class Ranks(_Stored, frozen=True, kw_only=True):
+    """What differs between ranks, over the repetitions that were not cut; lists are in rank order."""
+
+    shortest: Annotated[float, meaning("median of D_min, the shortest local duration", S)]
+    longest: Annotated[float, meaning("median of D_max, the longest local duration", S)]
+    skew: Annotated[float | None, meaning("median of last entry - first entry; absent without a common clock", S)]
+    skewed: Annotated[float | None, meaning("share of repetitions with a skew above 10 % of L")]
+    late: Annotated[float | None, meaning("share of repetitions that a rank entered after the agreed start + 10 % of T")]
+    local: Annotated[list[float], meaning("median local duration of each rank", S)]
+    last_in: Annotated[list[int], meaning("repetitions in which each rank entered last")]
+    last_out: Annotated[list[int], meaning("repetitions in which each rank left last")]
+    lateness: Annotated[list[float], meaning("median of each rank's entry - the earliest other entry", S)]
+    slowest: Annotated[int, meaning("rank that left last in the slowest repetition")]
+
+
+class Check(_Stored, frozen=True, kw_only=True):
+    """Comparison of every element with the expected result, before and after the timed repetitions."""
+
+    checked: Annotated[int, meaning("elements compared, over ranks and checks; 0 where there is no payload")]
+    wrong: Annotated[int, meaning("elements that differ")]
+    first: Annotated[str, meaning("first wrong element: rank, index, expected, found; empty where none")] = ""
+    left_out: Annotated[str, meaning("why nothing was compared; empty where it was")] = ""
+
+
+class Evidence(_Stored, frozen=True, kw_only=True):
+    """The link that was used, and how that is known."""
+
+    tier: Annotated[Tier, meaning("class of the slowest link the ranks communicate over")]
+    fabric: Annotated[Fabric | None, meaning("RDMA fabric")] = None
+    because: Annotated[list[str], meaning("facts that the tier is derived from")] = []
+
+
+class SampleReference(_Stored, frozen=True, kw_only=True):
+    """Where the raw time stamps lie: int64 nanoseconds, shape (2 or 3, ranks, repetitions), C order."""
+
+    file: Annotated[str, meaning("file in the run's folder")]
+    offset: Annotated[int, meaning("first byte", B)]
+    shape: Annotated[tuple[int, int, int], meaning("entries: enter, exit and, for asynchronous backends, enqueued")]
+    crc32: Annotated[int, meaning("checksum of the bytes")]
+
+
+class Record(_Stored, frozen=True, kw_only=True):
+    """One case in one launch."""
+
+    schema_version: Annotated[int, meaning("version of this table")]
+    launch: Annotated[int, meaning("id of the launch")]
+    case: Annotated[Case, meaning("what was measured")]
+    status: Annotated[Status, meaning("how the measurement ended")]
+    simulated: Annotated[bool, meaning("figures come from a simulation and decide no claim")]
+    started: Annotated[str, meaning("UTC time of the start")]
+    wall: Annotated[float, meaning("seconds spent on the case, checks included", S)]
+    clock: Annotated[Clock, meaning("which clocks the stamps come from")]
+    check: Annotated[Check, meaning("correctness")]
+    evidence: Annotated[Evidence, meaning("link used")]
+    timing: Annotated[Timing | None, meaning("summary of T; absent where wrong or failed")] = None
+    ranks: Annotated[Ranks | None, meaning("differences between ranks")] = None
+    first_call: Annotated[float | None, meaning("duration of the first call, connection set-up included, on the slowest rank", S)] = None
+    warmup_calls: Annotated[int, meaning("calls before the first timed repetition")] = 0
+    enqueue: Annotated[float | None, meaning("median time to enqueue on the slowest rank, asynchronous backends", S)] = None
+    device: Annotated[float | None, meaning("median of the longest device interval", S)] = None
+    busy_threads: Annotated[int | None, meaning("threads that ran during the case, over the ranks of the busiest host")] = None
+    cores: Annotated[int | None, meaning("cores they may run on")] = None
+    sentinel: Annotated[Sentinel | None, meaning("a repeat of the sentinel case, kept apart")] = None
+    error: Annotated[str, meaning("why it failed")] = ""
+    samples: Annotated[SampleReference | None, meaning("raw time stamps, while the run's share lasts")] = None
+
+    @property
+    def oversubscribed(self) -> bool:
+        """Whether more threads ran than there are cores: the figure is then a scheduler test."""
+        return self.busy_threads is not None and self.cores is not None and self.busy_threads > self.cores
+
+
+class Host(_Stored, frozen=True, kw_only=True):
+    """One host of a launch."""
+
+    name: Annotated[str, meaning("host name")]
+    ranks: Annotated[list[int], meaning("its ranks")]
+    cores: Annotated[int, meaning("cores that a rank may run on")]
+    cpu: Annotated[str, meaning("processor model")]
+    system: Annotated[str, meaning("operating system and kernel")]
+    memory: Annotated[int | None, meaning("physical memory", B)] = None
+    governor: Annotated[str, meaning("CPU frequency governor")] = ""
+
+
+class Timer(_Stored, frozen=True, kw_only=True):
+    """The clock of rank 0, measured at the start of a launch."""
+
+    name: Annotated[str, meaning("clock read")]
+    tick: Annotated[float, meaning("smallest step seen", S)]
+    cost: Annotated[float, meaning("median of two reads with nothing between", S)]
+    cost_p99: Annotated[float, meaning("99 % quantile of that", S)]
+    call_overhead: Annotated[float, meaning("median time of an empty call between the reads", S)]
+    loop: Annotated[str, meaning("timing loop that ran")]
+
+
+class Outcome(StrEnum):
+    """How a launch ended."""
+
+    COMPLETE = "complete"
+    BUDGET = "budget"
+    INTERRUPTED = "interrupted"
+    LOST = "lost"
+
+
+class Launch(_Stored, frozen=True, kw_only=True):
+    """Fresh processes and fresh communicators: the unit of replication."""
+
+    id: Annotated[int, meaning("1, 2, ... in the order of starting")]
+    backend: Annotated[str, meaning("software that moves the bytes")]
+    placement: Annotated[str, meaning("nodes x ranks per node")]
+    started: Annotated[str, meaning("UTC time of the start")]
+    launcher: Annotated[str, meaning("who started the ranks: collmark, torchrun, mpiexec, srun, none")]
+    hosts: Annotated[list[Host], meaning("hosts")]
+    libraries: Annotated[dict[str, str], meaning("library versions and settings")]
+    environment: Annotated[dict[str, str], meaning("allow-listed variables of rank 0")]
+    timer: Annotated[Timer, meaning("calibration of the clock")]
+    scheduling: Annotated[str, meaning("scheduling class that the ranks run at")]
+    start_seconds: Annotated[float, meaning("time from the launcher's start to the first case", S)]
+    allocation: Annotated[str, meaning("job whose nodes the launch shares with others")] = ""
+    outcome: Annotated[Outcome | None, meaning("how it ended; absent while it runs or where nobody was left to say")] = None
+    reason: Annotated[str, meaning("why it did not complete")] = ""
+
+
+class Run(_Stored, frozen=True, kw_only=True):
+    """One plan carried out: the run.json of its folder."""
+
+    schema_version: Annotated[int, meaning("version of this table")]
+    label: Annotated[str, meaning("name given by the user")]
+    created: Annotated[str, meaning("UTC time")]
+    version: Annotated[str, meaning("version of collmark")]
+    command: Annotated[list[str], meaning("command line")]
+    plan: Annotated[Plan, meaning("what was asked for")]
+    cases: Annotated[list[Case], meaning("the plan's cases, in its order")]
+    notices: Annotated[list[str], meaning("what was left out or rounded, and other warnings")]
+    launches: Annotated[list[Launch], meaning("launches so far")] = []
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the field table."""
+
+    name: str
+    unit: str
+    type: str
+    meaning: str
+
+
+def _type_name(annotation: Any) -> str:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return _type_name(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join("null" if a is type(None) else _type_name(a) for a in arguments)
+    if origin in (list, tuple):
+        return f"list of {_type_name(arguments[0])}"
+    if origin is dict:
+        return "object"
+    name: str = getattr(annotation, "__name__", str(annotation))
+    return {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}.get(name, name)
+
+
+def field_table(struct: type[msgspec.Struct]) -> Iterator[Field]:
+    """Yield name, unit, type and meaning of every field of a stored type."""
+    for name, annotation in typing.get_type_hints(struct, include_extras=True).items():
+        if typing.get_origin(annotation) is not Annotated:
+            continue
+        meta = next(m for m in typing.get_args(annotation)[1:] if isinstance(m, msgspec.Meta))
+        extra = meta.extra or {}
+        yield Field(
+            name=name, unit=extra.get("unit", ""), type=_type_name(annotation), meaning=meta.description or ""
+        )
+
+
+STORED = (Run, Launch, Host, Timer, Record, Timing, Ranks, Check, Evidence, SampleReference)
+"""The stored types, in the order in which results/README.md shows them."""

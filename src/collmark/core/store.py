@@ -1,0 +1,259 @@
+"""The folder of a run: run.json, records.jsonl, raw samples, logs.
+
+A record is on disk before the next case starts, and a fault while writing never damages what was written before.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from collmark.core.errors import MeasurementError, ParseError, SchemaError, UsageError
+from collmark.core.record import SCHEMA_VERSION, Launch, Record, Run, SampleReference
+
+RUN_FILE, RECORDS_FILE, LOCK_FILE = "run.json", "records.jsonl", ".lock"
+
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""From a version to the function that turns its objects into those of the next."""
+
+
+class TornLineWarning(UserWarning):
+    """The last line of records.jsonl was cut off by a crash and is skipped."""
+
+
+def _upgraded(raw: dict[str, Any], where: str) -> dict[str, Any]:
+    version = raw.get("schema_version")
+    if not isinstance(version, int) or version < 1:
+        msg = f"{where}: no schema_version; is this a collmark result?"
+        raise SchemaError(msg)
+    if version > SCHEMA_VERSION:
+        msg = f"{where}: schema {version} is newer than {SCHEMA_VERSION}; upgrade collmark to read it"
+        raise SchemaError(msg)
+    for step in range(version, SCHEMA_VERSION):
+        raw = UPGRADES[step](raw)
+    return raw
+
+
+class RunFolder:
+    """A run's folder, open for reading; :meth:`lock` it for writing.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: int | None = None
+
+    @classmethod
+    def create(cls, path: Path, run: Run) -> RunFolder:
+        """Make the folder and its run.json; UsageError where that cannot be written or is there already."""
+        folder = cls(path)
+        try:
+            path.mkdir(parents=True)
+            (path / "logs").mkdir()
+            folder.write_run(run)
+            (path / RECORDS_FILE).touch()
+        except FileExistsError as error:
+            msg = f"{path} exists already; choose another --output or --label"
+            raise UsageError(msg) from error
+        except (OSError, MeasurementError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            msg = f"cannot write results to {path}: {reason}; choose another place with --output"
+            raise UsageError(msg) from error
+        return folder
+
+    def read_run(self) -> Run:
+        """Read run.json."""
+        path = self.path / RUN_FILE
+        try:
+            raw = json.loads(path.read_bytes())
+        except OSError as error:
+            msg = f"{self.path} is not a run: {RUN_FILE}: {error.strerror}; collmark list shows runs"
+            raise UsageError(msg) from error
+        except ValueError as error:
+            raise ParseError(str(path), 1, str(error)) from error
+        if not isinstance(raw, dict):
+            raise ParseError(str(path), 1, "not a JSON object")
+        try:
+            return msgspec.convert(_upgraded(raw, str(path)), Run)
+        except msgspec.ValidationError as error:
+            raise ParseError(str(path), 1, str(error)) from error
+
+    def write_run(self, run: Run) -> None:
+        """Replace run.json atomically."""
+        path = self.path / RUN_FILE
+        temporary = path.with_suffix(".json.new")
+        text = msgspec.json.format(msgspec.json.encode(run), indent=1)
+        with _keeping_disk_faults(path), temporary.open("wb") as file:
+            file.write(text + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+
+    def put_launch(self, launch: Launch) -> None:
+        """Add a launch to run.json, or replace the one of the same id."""
+        run = self.read_run()
+        others = [known for known in run.launches if known.id != launch.id]
+        self.write_run(msgspec.structs.replace(run, launches=sorted([*others, launch], key=lambda known: known.id)))
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records in the order of writing; a torn last line is skipped with a warning."""
+        path = self.path / RECORDS_FILE
+        try:
+            lines = path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            msg = f"{path}: {error.strerror}"
+            raise UsageError(msg) from error
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                raw = json.loads(line)
+                if not isinstance(raw, dict):
+                    raise ParseError(str(path), number, "not a JSON object")
+                yield msgspec.convert(_upgraded(raw, f"{path}:{number}"), Record)
+            except (ValueError, msgspec.ValidationError) as error:
+                if isinstance(error, SchemaError | ParseError):
+                    raise
+                if number == len(lines):
+                    warnings.warn(f"{path}: skipped a torn last line", TornLineWarning, stacklevel=2)
+                    return
+                raise ParseError(str(path), number, str(error)) from error
+
+    def lock(self) -> int:
+        """Take the folder for writing and return the lock's file descriptor, to be passed to the writing rank.
+
+        The lock belongs to the open file, so that it ends with the last process that holds the descriptor.
+        """
+        path = self.path / LOCK_FILE
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            msg = f"cannot write results to {self.path}: {error.strerror}; choose another place with --output"
+            raise UsageError(msg) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            msg = f"{self.path} is being written by another collmark; wait for it or end it"
+            raise UsageError(msg) from error
+        self._lock = descriptor
+        return descriptor
+
+    def unlock(self) -> None:
+        """Give the folder back."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def mend(self) -> None:
+        """Cut off a torn last line, so that the next record starts on a line of its own."""
+        path = self.path / RECORDS_FILE
+        with _keeping_disk_faults(path), path.open("r+b") as file:
+            content = file.read()
+            file.truncate(content.rfind(b"\n") + 1)
+
+
+class Writer:
+    """Appends records and raw samples of one launch to a run's folder.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run.
+    launch : int
+        Id of the launch.
+    samples_left : int
+        Bytes of raw samples that may still be kept.
+    """
+
+    def __init__(self, folder: RunFolder, launch: int, samples_left: int) -> None:
+        self._records = folder.path / RECORDS_FILE
+        self._name = f"samples-{launch:04d}.i64"
+        self._samples = folder.path / self._name
+        self._samples_left = samples_left
+
+    def append(self, record: Record, stamps_SRI: NDArray[np.int64] | None) -> Record:
+        """Write one record, its samples first, and return it as it is on disk.
+
+        Raises
+        ------
+        MeasurementError
+            If the disk refuses: the files are then as they were before.
+        """
+        if stamps_SRI is not None and stamps_SRI.nbytes <= self._samples_left:
+            data = np.ascontiguousarray(stamps_SRI, dtype="<i8").tobytes()
+            offset = _append(self._samples, data)
+            self._samples_left -= len(data)
+            layers, ranks, repetitions = stamps_SRI.shape
+            reference = SampleReference(
+                file=self._name, offset=offset, shape=(layers, ranks, repetitions), crc32=zlib.crc32(data)
+            )
+            record = msgspec.structs.replace(record, samples=reference)
+        _append(self._records, msgspec.json.encode(record) + b"\n")
+        return record
+
+
+def read_samples(folder: RunFolder, reference: SampleReference) -> NDArray[np.int64]:
+    """Return the raw stamps of a record in ns, shape (2 or 3, ranks, repetitions), checked against the checksum."""
+    path = folder.path / reference.file
+    count = int(np.prod(reference.shape))
+    try:
+        with path.open("rb") as file:
+            file.seek(reference.offset)
+            data = file.read(8 * count)
+    except OSError as error:
+        msg = f"{path}: {error.strerror}"
+        raise UsageError(msg) from error
+    if zlib.crc32(data) != reference.crc32:
+        raise ParseError(str(path), 1, f"samples at byte {reference.offset} do not match their checksum")
+    return np.frombuffer(data, dtype="<i8").reshape(reference.shape)
+
+
+def _append(path: Path, data: bytes) -> int:
+    """Append and flush to disk; return the offset. On a fault the file keeps its old length."""
+    with _keeping_disk_faults(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            offset = os.fstat(descriptor).st_size
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, offset)
+                raise
+        finally:
+            os.close(descriptor)
+    return offset
+
+
+class _keeping_disk_faults:  # noqa: N801 - reads as a statement
+    """Turn an OSError while writing into a MeasurementError that says what is kept."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            msg = f"cannot write {self._path}: {error.strerror}; everything finished before is kept"
+            raise MeasurementError(msg) from error

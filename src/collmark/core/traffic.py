@@ -1,0 +1,72 @@
+"""Traffic of ragged operations: how many elements every rank sends to every other.
+
+A traffic is written ``uniform`` (all pairs alike) or ``zipf:EXPONENT[:SEED]`` (destinations of Zipf popularity,
+in a seeded order of its own for every source, as tokens routed to experts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collmark.core.errors import UsageError
+from collmark.core.registry import Registry
+
+Counts = tuple[tuple[int, ...], ...]
+DEFAULT_TRAFFIC = "uniform"
+ALLOWED = "write uniform, or zipf:EXPONENT[:SEED] such as zipf:1.2:7"
+
+
+def _uniform(ranks: int, arguments: list[str]) -> NDArray[np.float64]:
+    if arguments:
+        msg = "uniform takes no arguments"
+        raise ValueError(msg)
+    return np.ones((ranks, ranks))
+
+
+def _zipf(ranks: int, arguments: list[str]) -> NDArray[np.float64]:
+    exponent = float(arguments[0]) if arguments else 1.0
+    seed = int(arguments[1]) if len(arguments) > 1 else 0
+    if len(arguments) > 2 or not 0 <= exponent <= 10 or seed < 0:
+        msg = "the exponent lies in 0 to 10, the seed is a whole number"
+        raise ValueError(msg)
+    weights = np.arange(1, ranks + 1) ** -exponent
+    popularity = np.random.default_rng(seed)
+    return np.stack([popularity.permutation(weights) for _ in range(ranks)])
+
+
+_GENERATORS: Registry[Callable[[int, list[str]], NDArray[np.float64]]] = Registry(
+    "traffic", {"uniform": _uniform, "zipf": _zipf}
+)
+
+
+def counts_of(traffic: str, *, nbytes: int, ranks: int, itemsize: int) -> Counts:
+    """Return the elements every rank sends to every rank, shape (ranks, ranks), own share included.
+
+    Parameters
+    ----------
+    traffic : str
+        ``uniform`` or ``zipf:EXPONENT[:SEED]``.
+    nbytes : int
+        The heaviest rank's max(sent, received) in bytes; rounded down to whole elements per pair.
+    ranks, itemsize : int
+        Number of ranks, bytes per element.
+
+    Raises
+    ------
+    UsageError
+        If the traffic cannot be read.
+    """
+    name, *arguments = traffic.split(":")
+    try:
+        weights = _GENERATORS[name](ranks, arguments)
+    except UsageError:
+        raise
+    except ValueError as error:
+        msg = f"traffic {traffic!r}: {error}; {ALLOWED}"
+        raise UsageError(msg) from error
+    heaviest = max(weights.sum(axis=0).max(), weights.sum(axis=1).max())
+    counts = np.floor(weights * (nbytes // itemsize / heaviest) + 1e-9).astype(int)
+    return tuple(tuple(int(count) for count in row) for row in counts)
