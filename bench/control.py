@@ -226,8 +226,12 @@ class Spoke:
         self.pulses = join([self._commands.getpeername()[:2]], secret, hello, PULSES, timeout)
 
     def receive(self) -> bytes:
-        """Return the next frame of rank 0."""
-        return receive_frame(self._commands)
+        """Return the next frame of rank 0; MeasurementError when it is gone."""
+        try:
+            return receive_frame(self._commands)
+        except OSError as error:
+            msg = "rank 0 is gone"
+            raise MeasurementError(msg) from error
 
     def send(self, data: bytes) -> None:
         """Send a frame to rank 0."""

@@ -66,8 +66,9 @@ def hello_of(seat: Seat) -> Hello:
     )
 
 
-def prepare_process(job: Job) -> None:
+def prepare_process(job: Job, seat: Seat) -> None:
     """Do what can fail on one rank alone, before anybody waits for the others in a library."""
+    scheduling.bind(job.plan.binding, seat.local_rank, job.placement.ranks_per_node)
     scheduling.apply(job.plan.scheduling)
     missing = BACKENDS[job.backend].missing()
     if missing:
@@ -157,7 +158,7 @@ def _assemble(job: Job, seat: Seat, listener: socket.socket, watchdog: Watchdog)
     hub.gather_ranks(patience)
     for rank, connection in hub.pulses.items():
         watchdog.watch_peer(connection, f"rank {rank} ({hub.hosts[rank]})")
-    prepare_process(job)
+    prepare_process(job, seat)
     for rank, reply in hub.gather():
         if reply[:1] == REFUSED:
             msg = f"rank {rank} ({hub.hosts[rank]}): {reply[1:].decode()}"
@@ -213,7 +214,7 @@ def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     spoke = Spoke(list(seat.addresses), seat.secret, hello_of(seat), patience)
     watchdog.watch_peer(spoke.pulses, "rank 0")
     try:
-        prepare_process(job)
+        prepare_process(job, seat)
     except UnavailableError as error:
         spoke.send(REFUSED + str(error).encode())
         raise

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from collmark.bench.session import Bound, Session
 from collmark.bench.threads import ThreadMeter
 from collmark.core.case import Case
+from collmark.core.errors import MeasurementError, one_line
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.payload import Segment
 from collmark.kernels.buffer import Comparison
@@ -129,11 +130,16 @@ class Rank:
         def await_start() -> None:
             self._await_start(timeout)
 
-        if not session.asynchronous:
-            return np.stack(blocking_loop(count, await_start, session.clock, bound.call))
-        enter, queued, left, device = asynchronous_loop(
-            count, await_start, session.clock, bound.call, session.synchronize, bound.device_time
-        )
+        try:
+            if not session.asynchronous:
+                return np.stack(blocking_loop(count, await_start, session.clock, bound.call))
+            enter, queued, left, device = asynchronous_loop(
+                count, await_start, session.clock, bound.call, session.synchronize, bound.device_time
+            )
+        except (RuntimeError, OSError) as error:
+            # What a library raises in the middle of a call, most often because a peer is gone.
+            msg = one_line(f"rank {self.rank} in {self._case}: {error}")
+            raise MeasurementError(msg) from error
         return np.stack([enter, left, queued, device])
 
     def compare(self, epoch: int) -> Comparison:

@@ -48,6 +48,15 @@ class Scheduling(StrEnum):
     FIFO = "fifo"
 
 
+class Binding(StrEnum):
+    """Which cores a rank's threads may run on."""
+
+    NONE = "none"
+    """Wherever the system puts them, as torchrun leaves it."""
+    CORES = "cores"
+    """An equal share of the host's cores for each rank, as mpirun does it."""
+
+
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """One point to measure; equal cases may be compared.
 
@@ -63,8 +72,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Nodes and ranks per node.
     traffic : str
         For ragged operations; empty otherwise.
-    cadence, buffers, scheduling : StrEnum
-        How calls follow each other, buffer temperature, scheduling class.
+    cadence, buffers, scheduling, binding : StrEnum
+        How calls follow each other, buffer temperature, scheduling class, cores.
     in_place : bool
         Send and receive buffer are the same.
     directions : int
@@ -87,6 +96,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     cadence: Cadence = Cadence.ISOLATED
     buffers: Buffers = Buffers.SAME
     scheduling: Scheduling = Scheduling.OTHER
+    binding: Binding = Binding.NONE
     in_place: bool = False
     directions: int = 1
     messages: int = 1
@@ -107,6 +117,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             "in-place" if self.in_place else "out-of-place",
             self.buffers,
             self.scheduling,
+            f"bind-{self.binding}",
             f"{self.directions}way",
             f"{self.messages}msg",
             f"root{self.root}",

@@ -163,6 +163,7 @@ def _case(
         device=capability.device,
         traffic=plan.traffic if operation.ragged else "",
         scheduling=plan.scheduling,
+        binding=plan.binding,
         in_place=capability.operations[operation.name],
         directions=operation.both_ways(ranks),
         messages=messages,

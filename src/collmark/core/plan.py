@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from collmark.core.case import Scheduling
+from collmark.core.case import Binding, Scheduling
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import PlanError, UsageError, nearest
 from collmark.core.operation_table import OPERATIONS
@@ -45,8 +45,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Fresh process sets per case.
     timeout : float
         Seconds after which a silent rank is given up; a call predicted to last longer has ten times that.
-    scheduling : Scheduling
-        Scheduling class of the ranks.
+    scheduling, binding : Scheduling, Binding
+        Scheduling class of the ranks, and the cores that each may run on.
     messages : int
         Most messages in flight per call of a stream.
     seed : int
@@ -70,6 +70,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     launches: int | str = FIRST_LAUNCHES
     timeout: float = 30.0
     scheduling: Scheduling = Scheduling.OTHER
+    binding: Binding = Binding.NONE
     messages: int = 64
     seed: int = 1
     samples: int = 64 * 2**20
@@ -224,6 +225,8 @@ timeout = "30 s"
 # "fifo" runs the ranks at SCHED_FIFO 1, where permitted: on a busy or small machine the figures are otherwise
 # those of the scheduler.
 scheduling = "other"
+# "cores" gives each rank an equal share of the cores, as mpirun does; "none" leaves it to the system.
+binding = "none"
 
 # Most messages in flight per call of stream and bidirectional_stream.
 messages = 64

@@ -1,1 +1,1 @@
-"""What each command does, as plain functions: no argument parsing, no printing."""
+"""What each command does, as functions: no argument parsing, no printing."""

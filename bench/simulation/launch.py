@@ -1,0 +1,42 @@
+"""One launch of simulated ranks, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from collmark.bench import environment
+from collmark.bench.event import LaunchEnded, LaunchStarted, PipedEvent
+from collmark.bench.job import Job
+from collmark.bench.lead import describe_launch, measure_all
+from collmark.bench.simulation.spec import read_simulation
+from collmark.bench.simulation.team import SimulatedTeam
+from collmark.core.errors import InterruptedRunError
+from collmark.core.record import Outcome, Timer
+from collmark.core.store import RunFolder
+
+
+def simulate_launch(job: Job, emit: Callable[[PipedEvent], None], is_stopping: Callable[[], bool]) -> None:
+    """Carry out a launch in virtual time; budgets are virtual seconds."""
+    simulation = read_simulation(job.plan.simulation)
+    ranks = job.placement.ranks
+    team = SimulatedTeam(simulation, ranks, job.launch, job.plan.timeout)
+    timer = Timer(
+        name="virtual", tick=simulation.tick, cost=0.0, cost_p99=0.0, call_overhead=0.0, loop="python"
+    )
+    hosts = [environment.describe_host(list(range(ranks)))]
+    launch = describe_launch(job, hosts, dict(team.facts()), timer, start_seconds=0.0)
+    folder = RunFolder(Path(job.folder))
+    folder.put_launch(launch)
+    emit(LaunchStarted(launch=launch, cases=len(job.cases)))
+    try:
+        outcome = measure_all(
+            team, job, folder, launch, budget=job.budget, emit=emit, is_stopping=is_stopping
+        )
+    except InterruptedRunError:
+        emit(LaunchEnded(launch=job.launch, outcome=Outcome.INTERRUPTED))
+        raise
+    folder.put_launch(msgspec.structs.replace(launch, outcome=outcome))
+    emit(LaunchEnded(launch=job.launch, outcome=outcome))

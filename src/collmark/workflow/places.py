@@ -1,0 +1,81 @@
+"""Where runs lie, and how they are named: a path, a label, or ``latest``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from collmark.core.errors import CollmarkError, UnknownNameError, UsageError
+from collmark.core.record import Run
+from collmark.core.store import RUN_FILE, RunFolder
+
+LATEST = "latest"
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def results_root(output: Path | None = None) -> Path:
+    """Return the folder that holds runs: --output, else COLLMARK_RESULTS, else ./results."""
+    return output or Path(os.environ.get("COLLMARK_RESULTS") or "results")
+
+
+def new_run_path(output: Path | None, label: str) -> Path:
+    """Return the path of a new run: the root, a UTC stamp and the label.
+
+    Raises
+    ------
+    UsageError
+        If the label cannot be part of a file name.
+    """
+    if label and not LABEL.fullmatch(label):
+        msg = f"label {label!r}: use at most 64 letters, digits, dots, dashes and underscores"
+        raise UsageError(msg)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    name = f"{stamp}-{label}" if label else stamp
+    path = results_root(output) / name
+    attempt = 2
+    while path.exists():
+        path = path.with_name(f"{name}-{attempt}")
+        attempt += 1
+    return path
+
+
+def run_folders(root: Path) -> Iterator[tuple[RunFolder, Run]]:
+    """Yield the runs below a folder, oldest first; what cannot be read is passed over."""
+    if not root.is_dir():
+        return
+    for path in sorted(root.iterdir()):
+        if (path / RUN_FILE).is_file():
+            folder = RunFolder(path)
+            try:
+                yield folder, folder.read_run()
+            except CollmarkError:
+                continue
+
+
+def find_run(name: str, output: Path | None = None) -> RunFolder:
+    """Return the run of a path, a label or ``latest``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such run; the nearest label is named.
+    """
+    path = Path(name)
+    if path.is_dir():
+        return RunFolder(path)
+    root = results_root(output)
+    if (root / name).is_dir():
+        return RunFolder(root / name)
+    runs = list(run_folders(root))
+    if not runs:
+        msg = f"no run {name!r}: there is none under {root}; collmark run or collmark demo makes one"
+        raise UsageError(msg)
+    if name == LATEST:
+        return runs[-1][0]
+    labelled = [folder for folder, run in runs if run.label == name]
+    if labelled:
+        return labelled[-1]
+    raise UnknownNameError("run", name, (LATEST, *(folder.path.name for folder, _run in runs)))

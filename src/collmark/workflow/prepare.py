@@ -1,0 +1,147 @@
+"""What is checked and decided before anything starts."""
+
+from __future__ import annotations
+
+import msgspec
+
+from collmark.bench import environment, scheduling
+from collmark.bench.backends.index import BACKENDS
+from collmark.bench.launchers.joined import Joined
+from collmark.bench.simulation.spec import read_simulation
+from collmark.core.case import Case, Scheduling
+from collmark.core.errors import PlanError, UnavailableError, UsageError
+from collmark.core.expansion import expand
+from collmark.core.placement import Placement
+from collmark.core.plan import Plan, check_plan
+
+MOST_DEFAULT_RANKS = 8
+SIMULATED = "simulated"
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan that can be carried out here.
+
+    Attributes
+    ----------
+    plan : Plan
+        With its placements filled in.
+    cases : tuple of Case
+        In the plan's order.
+    notices : tuple of str
+        What was left out or rounded; kept in run.json.
+    warnings : tuple of str
+        What the user should know before believing the figures; kept in run.json as well.
+    """
+
+    plan: Plan
+    cases: tuple[Case, ...]
+    notices: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def prepare(plan: Plan, *, ranks: int | None, oversubscribe: bool, joined: Joined | None) -> Prepared:
+    """Check a plan against this machine.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is wanted.
+    ranks : int or None
+        Local ranks, where the plan has no placements of its own.
+    oversubscribe : bool
+        Allow more ranks than cores.
+    joined : Joined or None
+        The launcher that started this process, if any: it decides the placement.
+
+    Raises
+    ------
+    UsageError
+        If the plan is wrong, or wants more than there is without being told that it may.
+    UnavailableError
+        If a backend or a right is missing.
+    """
+    check_plan(plan)
+    for name in plan.backends:
+        missing = BACKENDS[name].missing()
+        if missing:
+            msg = f"{name}: {missing}"
+            raise UnavailableError(msg)
+    read_simulation(plan.simulation)
+    plan = msgspec.structs.replace(plan, placements=_placements(plan, ranks, joined))
+    warnings: list[str] = []
+    if _measures(plan):
+        _check_cores(plan, oversubscribe=oversubscribe, joined=joined)
+        warnings += _scheduling_warnings(plan)
+    capabilities = {name: BACKENDS[name].capability for name in BACKENDS}
+    expansions = [expand(plan, placement, capabilities) for placement in plan.placements]
+    return Prepared(
+        plan=plan,
+        cases=tuple(case for expansion in expansions for case in expansion.cases),
+        notices=tuple(dict.fromkeys(notice for expansion in expansions for notice in expansion.notices)),
+        warnings=tuple(warnings),
+    )
+
+
+def _measures(plan: Plan) -> bool:
+    return any(name != SIMULATED for name in plan.backends)
+
+
+def default_ranks() -> int:
+    """Return as many ranks as cores, at most 8."""
+    return min(MOST_DEFAULT_RANKS, environment.usable_cores())
+
+
+def _placements(plan: Plan, ranks: int | None, joined: Joined | None) -> tuple[Placement, ...]:
+    if joined is not None:
+        there = Placement(nodes=joined.nodes, ranks_per_node=joined.ranks // joined.nodes)
+        if ranks not in (None, joined.ranks):
+            msg = f"--ranks {ranks}: {joined.launcher} has started {joined.ranks}; leave --ranks away"
+            raise UsageError(msg)
+        wanted = [p for p in plan.placements if (p.nodes, p.ranks_per_node) == (there.nodes, there.ranks_per_node)]
+        if plan.placements and not wanted:
+            msg = f"{joined.launcher} has started {there} (nodes x ranks per node), the plan asks for "
+            raise UsageError(msg + ", ".join(map(str, plan.placements)))
+        return (wanted[0],) if wanted else (there,)
+    if ranks is not None:
+        if plan.placements:
+            msg = f"--ranks {ranks}: the plan has placements of its own; leave one of them away"
+            raise UsageError(msg)
+        if ranks < 1:
+            msg = f"--ranks {ranks}: must be at least 1"
+            raise UsageError(msg)
+    placements = plan.placements or (Placement(ranks_per_node=ranks or default_ranks()),)
+    far = [p for p in placements if p.nodes > 1]
+    if far and _measures(plan):
+        msg = f"placement {far[0]}: several nodes need a launcher that reaches them, as srun collmark run PLAN"
+        raise UsageError(msg)
+    return placements
+
+
+def _check_cores(plan: Plan, *, oversubscribe: bool, joined: Joined | None) -> None:
+    if joined is not None:
+        return  # whoever started the ranks has decided
+    cores = environment.usable_cores()
+    most = max(placement.ranks_per_node for placement in plan.placements)
+    if most > cores and not oversubscribe:
+        msg = (
+            f"{most} ranks on {cores} cores would time the scheduler and not the network: "
+            f"use --ranks {cores}, or --oversubscribe if that is what you want"
+        )
+        raise UsageError(msg)
+
+
+def _scheduling_warnings(plan: Plan) -> list[str]:
+    if plan.scheduling is not Scheduling.FIFO:
+        return []
+    reason = scheduling.refusal()
+    if reason:
+        msg = f"{reason}; use --scheduling other, or give the right (ulimit -r, CAP_SYS_NICE)"
+        raise UnavailableError(msg)
+    return []
+
+
+def same_plan(one: Plan, other: Plan) -> None:
+    """Raise PlanError naming the first differences of two plans that should be one."""
+    differing = [name for name in Plan.__struct_fields__ if getattr(one, name) != getattr(other, name)]
+    if differing:
+        raise PlanError([f"the run was made with another plan: {', '.join(differing)} differ; use a run of its own"])

@@ -1,0 +1,246 @@
+"""Carry out a plan: launches one after the other, each record on disk before the next case."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from collmark import __version__
+from collmark.bench.event import Event, LaunchStarted, PipedEvent, RunStarted
+from collmark.bench.job import Job
+from collmark.bench.launchers.joined import Joined, be_rank
+from collmark.bench.launchers.local import LocalLaunch
+from collmark.bench.runner import Finished
+from collmark.bench.simulation.launch import simulate_launch
+from collmark.core.case import Case
+from collmark.core.errors import InterruptedRunError, MeasurementError, UsageError
+from collmark.core.placement import Placement
+from collmark.core.plan import AUTO, Plan
+from collmark.core.record import SCHEMA_VERSION, Launch, Outcome, Record, Run, Status
+from collmark.core.statistics import log_t_interval
+from collmark.core.store import RunFolder
+from collmark.workflow.interruption import StopSignals
+from collmark.workflow.places import new_run_path
+from collmark.workflow.prepare import SIMULATED, Prepared, same_plan
+
+START_SECONDS = 5.0  # to be expected for interpreters and libraries to start; only for the bound shown
+UNBOUNDED = 1e9  # s
+MOST_AUTO_LAUNCHES = 100
+DONE = frozenset({Status.CONVERGED, Status.BUDGET, Status.UNSTABLE, Status.WRONG, Status.FAILED})
+
+
+class Sink(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is told what happens.
+
+    Attributes
+    ----------
+    emit : callable
+        Receives every event.
+    on_fault : callable
+        Receives the one line of a watchdog that is about to end this very process.
+    """
+
+    emit: Callable[[Event], None]
+    on_fault: Callable[[str], None]
+
+
+def create_run(
+    prepared: Prepared, *, output: Path | None, label: str, command: Sequence[str], path: Path | None = None
+) -> RunFolder:
+    """Make the folder of a new run."""
+    return RunFolder.create(
+        path or new_run_path(output, label),
+        Run(
+            schema_version=SCHEMA_VERSION,
+            label=label,
+            created=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            version=__version__,
+            command=list(command),
+            plan=prepared.plan,
+            cases=list(prepared.cases),
+            notices=[*prepared.notices, *prepared.warnings],
+        ),
+    )
+
+
+def missing_rounds(run: Run, records: Iterable[Record], launches: int) -> list[list[Case]]:
+    """Return the cases that each launch to come must hold, so that every case has `launches` records.
+
+    A launch is an independent replicate: a case broken off in launch 3 is measured in a new launch, beside the
+    other cases that are missing there.
+    """
+    there = Counter(record.case.key for record in records if record.sentinel is None and record.status in DONE)
+    wanted = [(case, launches - there[case.key]) for case in run.cases]
+    most = max((need for _case, need in wanted), default=0)
+    return [[case for case, need in wanted if need > position] for position in range(max(0, most))]
+
+
+def carry_out(folder: RunFolder, sink: Sink, signals: StopSignals, joined: Joined | None = None) -> None:
+    """Measure what is missing in a run.
+
+    Raises
+    ------
+    InterruptedRunError
+        If a signal came; everything finished is on disk.
+    MeasurementError
+        If a rank was lost or the disk is full; everything finished is on disk.
+    """
+    lock = folder.lock()
+    try:
+        folder.mend()
+        _Execution(folder, lock, sink, signals, joined).run()
+    finally:
+        folder.unlock()
+
+
+class _Execution:
+    """One `carry_out`."""
+
+    def __init__(
+        self, folder: RunFolder, lock: int, sink: Sink, signals: StopSignals, joined: Joined | None
+    ) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._sink = sink
+        self._signals = signals
+        self._joined = joined
+        self._launch: Launch | None = None
+        self._run = folder.read_run()
+        self._plan = self._run.plan
+        self._ends = time.monotonic() + (self._plan.budget or UNBOUNDED)
+
+    def run(self) -> None:
+        """Make the launches that are missing, and more while `auto` asks for them."""
+        records = list(self._folder.records())
+        launches = 1 if self._joined else self._plan.first_launches
+        if self._joined:
+            # Every process set that joins is one more launch of the whole plan.
+            records_now: list[Record] = []
+            rounds = missing_rounds(self._run, records_now, launches)
+        else:
+            rounds = missing_rounds(self._run, records, launches)
+        self._announce(rounds, records)
+        self._make(rounds)
+        if self._plan.launches == AUTO and not self._joined:
+            for _extra in range(MOST_AUTO_LAUNCHES - launches):
+                wide = self._too_wide()
+                if not wide or time.monotonic() >= self._ends:
+                    return
+                self._make([wide])
+
+    def _announce(self, rounds: Sequence[Sequence[Case]], records: Sequence[Record]) -> None:
+        groups = [group for cases in rounds for group in grouped(cases)]
+        at_most = sum(START_SECONDS + (len(cases) + 1) * self._plan.case_budget for _key, cases in groups)
+        self._sink.emit(
+            RunStarted(
+                folder=str(self._folder.path),
+                run=self._run,
+                records=sum(len(cases) for cases in rounds),
+                kept=sum(record.sentinel is None for record in records),
+                at_most=min(at_most, self._plan.budget or at_most),
+                warnings=tuple(self._run.notices),
+            )
+        )
+
+    def _make(self, rounds: Sequence[Sequence[Case]]) -> None:
+        launches = [group for cases in rounds for group in grouped(cases)]
+        for position, ((backend, placement), cases) in enumerate(launches):
+            remaining = self._ends - time.monotonic()
+            if remaining <= 0:
+                return
+            self._one(backend, placement, cases, remaining / (len(launches) - position))
+
+    def _one(self, backend: str, placement: Placement, cases: Sequence[Case], budget: float) -> None:
+        known = [launch.id for launch in self._folder.read_run().launches]
+        job = Job(
+            folder=str(self._folder.path.resolve()),
+            launch=max(known, default=0) + 1,
+            backend=backend,
+            placement=placement,
+            cases=tuple(cases),
+            plan=self._plan,
+            budget=budget,
+            samples_left=max(0, self._plan.samples - self._samples_size()),
+            launcher=self._joined.launcher if self._joined else "collmark",
+            allocation=os.environ.get("SLURM_JOB_ID", ""),
+        )
+        self._launch = None
+        try:
+            if backend == SIMULATED:
+                simulate_launch(job, self._emit, self._signals.is_stopping)
+            elif self._joined:
+                be_rank(self._joined, job, self._emit, self._signals.is_stopping, self._sink.on_fault)
+            else:
+                logs = self._folder.path / "logs"
+                LocalLaunch(job, logs, keep=(self._lock,)).run(self._emit, self._signals.is_stopping)
+        except InterruptedRunError as error:
+            self._mark(Outcome.INTERRUPTED, str(error))
+            raise InterruptedRunError(str(error), self._signals.received) from error
+        except MeasurementError as error:
+            self._mark(Outcome.LOST, str(error))
+            raise MeasurementError(f"{error}, launch {job.launch}") from error
+
+    def _emit(self, event: PipedEvent) -> None:
+        if isinstance(event, LaunchStarted):
+            self._launch = event.launch
+        self._sink.emit(event)  # type: ignore[arg-type]
+
+    def _mark(self, outcome: Outcome, reason: str) -> None:
+        """Note in run.json how the launch ended, as far as the disk still lets us."""
+        if self._launch is None:
+            return
+        try:
+            self._folder.put_launch(msgspec.structs.replace(self._launch, outcome=outcome, reason=reason))
+        except MeasurementError:
+            return
+
+    def _samples_size(self) -> int:
+        return sum(path.stat().st_size for path in self._folder.path.glob("samples-*.i64"))
+
+    def _too_wide(self) -> list[Case]:
+        """Return the cases whose interval over launches is not yet within the precision twice in a row."""
+        values: dict[str, list[float]] = {}
+        for record in self._folder.records():
+            if record.sentinel is None and record.timing is not None:
+                values.setdefault(record.case.key, []).append(record.timing.median)
+        return [case for case in self._run.cases if not is_settled(values.get(case.key, []), self._plan.precision)]
+
+
+def is_settled(medians: Sequence[float], precision: float) -> bool:
+    """Whether the interval over launches is within the precision with and without the last launch."""
+    intervals = [log_t_interval(list(medians)), log_t_interval(list(medians[:-1]))]
+    return all(interval is not None and interval.relative_half_width <= precision for interval in intervals)
+
+
+def grouped(cases: Sequence[Case]) -> Iterator[tuple[tuple[str, Placement], list[Case]]]:
+    """Yield the cases that can share processes: one backend on one placement."""
+    groups: dict[tuple[str, Placement], list[Case]] = {}
+    for case in cases:
+        groups.setdefault((case.backend, case.placement), []).append(case)
+    yield from groups.items()
+
+
+def open_into(path: Path, prepared: Prepared, command: Sequence[str]) -> RunFolder:
+    """Return the run that a process set joins, made if it is not there; its plan must be the same."""
+    if not path.exists():
+        return create_run(prepared, output=None, label="", command=command, path=path)
+    folder = RunFolder(path)
+    same_plan(folder.read_run().plan, prepared.plan)
+    return folder
+
+
+def check_joined_launches(plan: Plan, joined: Joined, *, asked: bool) -> Plan:
+    """Return the plan with one launch; UsageError where more were asked for in words."""
+    if asked and plan.launches not in (1, AUTO):
+        msg = (
+            f"--launches {plan.launches}: ranks started by {joined.launcher} are one launch; repeat the whole "
+            "command that often with --into RUN"
+        )
+        raise UsageError(msg)
+    return msgspec.structs.replace(plan, launches=1)
