@@ -249,9 +249,7 @@ class Spoke:
         self.pulses.close()
 
 
-def join(
-    addresses: list[tuple[str, int]], secret: bytes, hello: Hello, purpose: str, timeout: float
-) -> socket.socket:
+def join(addresses: list[tuple[str, int]], secret: bytes, hello: Hello, purpose: str, timeout: float) -> socket.socket:
     """Connect to the hub for one purpose.
 
     Raises

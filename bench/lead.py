@@ -15,11 +15,11 @@ from collmark.bench import environment, scheduling
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.clock import calibrate
 from collmark.bench.control import Hello, Hub, Spoke
-from collmark.bench.event import BudgetSpent, LaunchEnded, LaunchStarted, PipedEvent
+from collmark.bench.event import LaunchEnded, LaunchStarted, PipedEvent
 from collmark.bench.job import Job, Seat
 from collmark.bench.measurement import Terms
 from collmark.bench.rank import Command, Rank, Stop
-from collmark.bench.runner import run_launch
+from collmark.bench.runner import BudgetSpent, run_launch
 from collmark.bench.session import Session
 from collmark.bench.team import DONE, REFUSED, ProcessTeam, Starts, Team, perform, spin_until
 from collmark.bench.watchdog import Watchdog
@@ -142,9 +142,7 @@ def measure_all(
     terms = Terms(launch=job.launch, precision=plan.precision, timeout=plan.timeout, tick=launch.timer.tick)
     writer = Writer(folder, job.launch, job.samples_left)
     outcome = Outcome.COMPLETE
-    for event in run_launch(
-        team, job.cases, plan, terms, writer, budget=budget, is_stopping=is_stopping, report=emit
-    ):
+    for event in run_launch(team, job.cases, plan, terms, writer, budget=budget, is_stopping=is_stopping, report=emit):
         if isinstance(event, BudgetSpent):
             outcome = Outcome.BUDGET
         emit(event)

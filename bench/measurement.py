@@ -16,7 +16,7 @@ from collmark.bench.team import Team
 from collmark.core.case import Case
 from collmark.core.errors import InterruptedRunError, UnavailableError
 from collmark.core.operation_table import OPERATIONS
-from collmark.core.record import SCHEMA_VERSION, Check, Clock, Evidence, Record, Sentinel, Status
+from collmark.core.record import SCHEMA_VERSION, Check, Clock, Record, Sentinel, Status
 
 WARMUP_CALLS = 5
 WARMUP_SECONDS = 0.02
@@ -200,9 +200,7 @@ class Measurement:
 
     def _report_progress(self, case: Case, done: int, rule: StoppingRule) -> None:
         half_width = rule.judgement.half_width if rule.judgement else np.inf
-        self._report(
-            Progress(case=case, repetitions=done, half_width=half_width if np.isfinite(half_width) else None)
-        )
+        self._report(Progress(case=case, repetitions=done, half_width=half_width if np.isfinite(half_width) else None))
 
     def _block(self, case: Case, count: int, spent: float, calls: int) -> Stamps:
         if self._is_stopping():

@@ -42,9 +42,7 @@ def shuffled(cases: Sequence[Case], seed: int, launch: int) -> list[Case]:
 
 def sentinel_of(cases: Sequence[Case]) -> Case:
     """Return the case whose repeats show the drift: the middle size of the plan's first operation."""
-    alike = sorted(
-        (case for case in cases if case.operation == cases[0].operation), key=lambda case: case.nbytes
-    )
+    alike = sorted((case for case in cases if case.operation == cases[0].operation), key=lambda case: case.nbytes)
     return alike[len(alike) // 2]
 
 

@@ -20,11 +20,25 @@ from collmark.kernels.buffer import Buffer
 class World(Protocol):
     """The group of ranks as a backend sees it while opening."""
 
-    rank: int
-    ranks: int
-    local_rank: int
-    one_host: bool
-    timeout: float
+    @property
+    def rank(self) -> int:
+        """Index of this rank."""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+
+    @property
+    def local_rank(self) -> int:
+        """Index on this host."""
+
+    @property
+    def one_host(self) -> bool:
+        """Whether all ranks are on one host."""
+
+    @property
+    def timeout(self) -> float:
+        """Seconds after which silence means a fault."""
 
     def share(self, value: bytes) -> bytes:
         """Return rank 0's value on every rank; all ranks call it."""
@@ -33,12 +47,20 @@ class World(Protocol):
 class Bound(Protocol):
     """A case bound to buffers on one rank."""
 
-    send: Buffer | None
-    receive: Buffer | None
-    call: Callable[[], object]
+    @property
+    def send(self) -> Buffer | None:
+        """What this rank sends."""
+
+    @property
+    def receive(self) -> Buffer | None:
+        """What this rank receives; the same memory as `send` where the case is in place."""
+
+    @property
+    def call(self) -> Callable[[], object]:
+        """The operation, without arguments."""
 
     def device_time(self) -> int:
-        """ns between the device's stamps around the last call; 0 without a device."""
+        """Ns between the device's stamps around the last call; 0 without a device."""
 
     def release(self) -> None:
         """Free the buffers."""
@@ -47,8 +69,13 @@ class Bound(Protocol):
 class Session(Protocol):
     """A backend opened on a group."""
 
-    asynchronous: bool
-    clock: Callable[[], int]
+    @property
+    def asynchronous(self) -> bool:
+        """Whether a call only queues work."""
+
+    @property
+    def clock(self) -> Callable[[], int]:
+        """The host's clock in ns."""
 
     def reserve(self, nbytes: int) -> None:
         """Allocate buffers of `nbytes`, the largest that any case will ask for, once and before all others."""

@@ -44,7 +44,8 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
     def skew_I(self) -> NDArray[np.float64]:
         """Last entry minus first entry in s; meaningful where clocks are comparable."""
         enter = self.layers_SRI[ENTER]
-        return (enter.max(axis=0) - enter.min(axis=0)) * NS
+        skew: NDArray[np.float64] = (enter.max(axis=0) - enter.min(axis=0)) * NS
+        return skew
 
     def after(self, cut: int) -> Stamps:
         """Return the stamps without the first `cut` repetitions."""
@@ -90,15 +91,16 @@ def repetition_times(stamps: Stamps, estimand: Estimand, messages: int) -> NDArr
     the global clock; L after Faraj, Patarasuk and Yuan 2008); point-to-point times come from rank 0's clock alone.
     """
     enter, left = stamps.layers_SRI[ENTER], stamps.layers_SRI[EXIT]
+    seconds: NDArray[np.float64]
     match usable_estimand(estimand, comparable=stamps.comparable):
         case Estimand.LAST_IN_LAST_OUT:
-            return (left.max(axis=0) - enter.max(axis=0)) * NS
+            seconds = (left.max(axis=0) - enter.max(axis=0)) * NS
         case Estimand.FIRST_IN_LAST_OUT:
-            return (left.max(axis=0) - enter.min(axis=0)) * NS
+            seconds = (left.max(axis=0) - enter.min(axis=0)) * NS
         case Estimand.HALF_ROUND_TRIP:
-            return stamps.local_RI[0] / 2
+            seconds = stamps.local_RI[0] / 2
         case Estimand.PER_MESSAGE:
-            return stamps.local_RI[0] / messages
+            seconds = stamps.local_RI[0] / messages
         case _:
-            longest: NDArray[np.float64] = stamps.local_RI.max(axis=0)
-            return longest
+            seconds = stamps.local_RI.max(axis=0)
+    return seconds

@@ -72,9 +72,7 @@ class Team(Protocol):
 def combined(comparisons: Sequence[Comparison]) -> Check:
     """Return the comparisons of all ranks, in rank order, as one check."""
     first = next((f"rank {rank}, {c.first}" for rank, c in enumerate(comparisons) if c.wrong), "")
-    return Check(
-        checked=sum(c.checked for c in comparisons), wrong=sum(c.wrong for c in comparisons), first=first
-    )
+    return Check(checked=sum(c.checked for c in comparisons), wrong=sum(c.wrong for c in comparisons), first=first)
 
 
 class Starts:

@@ -8,7 +8,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from collmark.bench.session import Backend, World
 from collmark.core.case import Case
@@ -21,8 +22,8 @@ from collmark.core.record import Evidence
 from collmark.kernels.buffer import HostBuffer
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
+    from torch.distributed import TCPStore
 
 CAPABILITY = Capability(
     # torch's all_reduce, broadcast and reduce have one buffer for what is sent and received.
@@ -58,7 +59,9 @@ class GlooSession:
         import torch
         import torch.distributed as dist
 
-        self.torch, self.dist, self.world = torch, dist, world
+        self.torch = torch
+        self.dist = dist
+        self.world = world
         # Sums are gloo's own; more threads of torch would only take cores away.
         torch.set_num_threads(1)
         self._interface = _choose_interface(world)
@@ -68,14 +71,14 @@ class GlooSession:
         self._pools: list[Tensor] = []
         self.clock = time.monotonic_ns
 
-    def _store(self, timeout: timedelta) -> torch.distributed.TCPStore:
+    def _store(self, timeout: timedelta) -> TCPStore:
         host = os.environ.get("MASTER_ADDR", "127.0.0.1") if not self.world.one_host else "127.0.0.1"
         if self.world.rank == 0:
-            store = self.dist.TCPStore(host, 0, None, True, timeout, wait_for_workers=False)  # noqa: FBT003
+            store = self.dist.TCPStore(host, 0, is_master=True, timeout=timeout, wait_for_workers=False)
             self.world.share(f"{host} {store.port}".encode())
             return store
         host, port = self.world.share(b"").decode().split()
-        return self.dist.TCPStore(host, int(port), None, False, timeout)  # noqa: FBT003
+        return self.dist.TCPStore(host, int(port), is_master=False, timeout=timeout)
 
     def reserve(self, nbytes: int) -> None:
         """Allocate one send and one receive buffer, from which all cases take their part."""
@@ -93,9 +96,7 @@ class GlooSession:
         """Return the first `count` elements of a buffer, as tensor and as host buffer."""
         dtype = DTYPES[case.dtype]
         raw = self._pools[pool][: count * dtype.itemsize]
-        host = HostBuffer(
-            raw.numpy().view(dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks
-        )
+        host = HostBuffer(raw.numpy().view(dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks)
         return raw.view(getattr(self.torch, dtype.name)), host
 
     def synchronize(self) -> None:
@@ -161,7 +162,7 @@ class _Call:
         return list(tensor.chunk(self.ranks))
 
 
-def _reduce_op(dist: Any, reduction: str) -> Any:
+def _reduce_op(dist: ModuleType, reduction: str) -> object:
     name = {"prod": "PRODUCT"}.get(reduction, reduction.upper())
     return getattr(dist.ReduceOp, name) if name else None
 

@@ -121,7 +121,7 @@ def first_node(nodelist: str) -> str:
     """Return the first host of a Slurm node list, as ``node-[03-07,9],other``."""
     found = re.match(r"([^\[,]*)(?:\[([^\]]*)\])?([^,]*)", nodelist)
     if found is None or found[2] is None:
-        return nodelist.split(",")[0]
+        return nodelist.split(",", maxsplit=1)[0]
     return found[1] + re.split(r"[-,]", found[2])[0] + found[3]
 
 

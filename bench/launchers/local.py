@@ -18,9 +18,9 @@ import msgspec
 
 from collmark.bench.event import Beat, Fault, LaunchEnded, PipedEvent
 from collmark.bench.job import Job, Seat
+from collmark.bench.measurement import Progress
 from collmark.bench.process import Startup
 from collmark.bench.runner import Finished
-from collmark.bench.measurement import Progress
 from collmark.bench.watchdog import BEAT, LOST_STATUS, PERIOD, STOP
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError, UsageError
 
@@ -53,9 +53,7 @@ class LocalLaunch:
         self._stopping_since: float | None = None
         self._beat_at = 0.0
         self._ranks: list[subprocess.Popen[bytes]] = []
-        self._logs = [
-            logs / f"launch-{job.launch:04d}-rank-{rank}.log" for rank in range(job.placement.ranks)
-        ]
+        self._logs = [logs / f"launch-{job.launch:04d}-rank-{rank}.log" for rank in range(job.placement.ranks)]
         self._events, write_end = os.pipe()
         self._heard = time.monotonic()
         try:

@@ -23,18 +23,14 @@ def simulate_launch(job: Job, emit: Callable[[PipedEvent], None], is_stopping: C
     simulation = read_simulation(job.plan.simulation)
     ranks = job.placement.ranks
     team = SimulatedTeam(simulation, ranks, job.launch, job.plan.timeout)
-    timer = Timer(
-        name="virtual", tick=simulation.tick, cost=0.0, cost_p99=0.0, call_overhead=0.0, loop="python"
-    )
+    timer = Timer(name="virtual", tick=simulation.tick, cost=0.0, cost_p99=0.0, call_overhead=0.0, loop="python")
     hosts = [environment.describe_host(list(range(ranks)))]
     launch = describe_launch(job, hosts, dict(team.facts()), timer, start_seconds=0.0)
     folder = RunFolder(Path(job.folder))
     folder.put_launch(launch)
     emit(LaunchStarted(launch=launch, cases=len(job.cases)))
     try:
-        outcome = measure_all(
-            team, job, folder, launch, budget=job.budget, emit=emit, is_stopping=is_stopping
-        )
+        outcome = measure_all(team, job, folder, launch, budget=job.budget, emit=emit, is_stopping=is_stopping)
     except InterruptedRunError:
         emit(LaunchEnded(launch=job.launch, outcome=Outcome.INTERRUPTED))
         raise

@@ -34,7 +34,7 @@ class SimulatedBound:
         self._session = session
 
     def device_time(self) -> int:
-        """ns between the virtual device's stamps."""
+        """Ns between the virtual device's stamps."""
         return self._session.world.device_time(self._session.rank)
 
     def release(self) -> None:
@@ -46,9 +46,7 @@ class Received(HostBuffer):
 
     def __init__(self, mail: Mail, rank: int, count: int, case: Case) -> None:
         dtype = DTYPES[case.dtype]
-        super().__init__(
-            np.zeros(count, dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks
-        )
+        super().__init__(np.zeros(count, dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks)
         self._mail = mail
         self._rank = rank
 
@@ -104,9 +102,7 @@ class SimulatedSession:
         mail, operation, dtype = self._mails[case.key], OPERATIONS[case.operation], DTYPES[case.dtype]
         sent = sum(segment.count for segment in operation.sends(case.exchange, self.rank))
         received = sum(segment.count for segment in operation.expects(case.exchange, self.rank))
-        send = HostBuffer(
-            np.zeros(sent, dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks
-        )
+        send = HostBuffer(np.zeros(sent, dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks)
         mail.sends[self.rank] = send
         return SimulatedBound(self, send, Received(mail, self.rank, received, case))
 

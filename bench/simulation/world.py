@@ -139,4 +139,4 @@ class World:
         exit_R = last_R + duration - (self._random.random(self.ranks) * EARLIEST_EXIT * duration).astype(np.int64)
         exit_R[self._random.integers(self.ranks)] = last_R + duration
         # Nobody leaves before having entered, even where others need not wait for the last.
-        return np.maximum(exit_R, enter_R + 1)
+        return np.asarray(np.maximum(exit_R, enter_R + 1), dtype=np.int64)

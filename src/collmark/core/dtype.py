@@ -86,8 +86,16 @@ DTYPES = Registry(
         for row in (
             Dtype(name="float32", itemsize=4, storage="f4", modulus=65521, limit=65521, is_integer=False),
             Dtype(name="float64", itemsize=8, storage="f8", modulus=65521, limit=65521, is_integer=False),
-            Dtype(name="bfloat16", itemsize=2, storage="u2", modulus=251, limit=256, is_integer=False,
-                  encode_with=_bfloat16, decode_with=_widen_bfloat16),
+            Dtype(
+                name="bfloat16",
+                itemsize=2,
+                storage="u2",
+                modulus=251,
+                limit=256,
+                is_integer=False,
+                encode_with=_bfloat16,
+                decode_with=_widen_bfloat16,
+            ),
             Dtype(name="float16", itemsize=2, storage="f2", modulus=2039, limit=2048, is_integer=False),
             Dtype(name="int32", itemsize=4, storage="i4", modulus=65521, limit=65521, is_integer=True),
             # 251 bit patterns of int8 are negative numbers; a reduction stays below the sign.

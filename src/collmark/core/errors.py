@@ -48,9 +48,7 @@ def one_line(text: str) -> str:
     a log stays text.
     """
     joined = " ".join(text.splitlines())
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in joined
-    )
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in joined)
 
 
 def excerpt(text: str, limit: int = 72) -> str:

@@ -45,8 +45,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Check the invariants, also after decoding."""
         if not -math.inf < self.lower <= self.value <= self.upper < math.inf:
             raise ValueError(
-                "an estimate needs finite lower <= value <= upper, "
-                f"not {self.lower}, {self.value}, {self.upper}"
+                f"an estimate needs finite lower <= value <= upper, not {self.lower}, {self.value}, {self.upper}"
             )
         if not 0 < self.level < 1:
             raise ValueError(f"a level lies between 0 and 1, not at {self.level}")

@@ -83,7 +83,16 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
             problems.append(f"{backend}: {refused}")
             continue
         for requested in parse_sweep(plan.sizes) if operation.sized else (0,):
-            case = _case(plan, placement, capability, backend, operation, dtype, reduction, requested)
+            case = _case(
+                plan,
+                placement,
+                capability=capability,
+                backend=backend,
+                operation=operation,
+                dtype=dtype,
+                reduction=reduction,
+                requested=requested,
+            )
             if operation.sized and case.nbytes == 0:
                 dropped.setdefault(f"{operation.name} {dtype.name}", []).append(requested)
             elif case.key in cases:
@@ -136,6 +145,7 @@ def _refusal(capability: Capability, operation: Operation, dtype: Dtype, reducti
 def _case(
     plan: Plan,
     placement: Placement,
+    *,
     capability: Capability,
     backend: str,
     operation: Operation,

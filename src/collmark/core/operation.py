@@ -152,10 +152,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         if not self.sized:
             return 0
         if exchange.counts is not None:
-            sent = max(sum(row) for row in exchange.counts)
-            received = max(sum(column) for column in zip(*exchange.counts, strict=True))
-            return max(sent, received) * exchange.itemsize
-        return exchange.block * (exchange.ranks if self.divides else 1) * exchange.itemsize
+            sums: list[int] = [sum(row) for row in (*exchange.counts, *zip(*exchange.counts, strict=True))]
+            return max(sums) * exchange.itemsize
+        blocks = exchange.ranks if self.divides else 1
+        return exchange.block * blocks * exchange.itemsize
 
     def estimand_of(self, exchange: Exchange) -> Estimand:
         """Return the estimand; a rank with a partner it exchanges nothing with may leave a ragged call early."""

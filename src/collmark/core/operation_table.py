@@ -42,9 +42,7 @@ def _balanced(factor: Callable[[int], float], blocks: Callable[[int], int]) -> C
 
     def minimal(x: Exchange) -> Wire:
         each = factor(x.ranks) * blocks(x.ranks) * _full(x)
-        return Wire(
-            root_sent=each, root_received=each, other_sent=each, other_received=each, total=each * x.ranks
-        )
+        return Wire(root_sent=each, root_received=each, other_sent=each, other_received=each, total=each * x.ranks)
 
     return minimal
 
@@ -53,9 +51,7 @@ def _from_root(x: Exchange) -> Wire:
     others = x.ranks - 1
     size = _full(x) if others else 0.0
     relayed = (others - 1) / others * size if others else 0.0
-    return Wire(
-        root_sent=size, root_received=0.0, other_sent=relayed, other_received=size, total=others * size
-    )
+    return Wire(root_sent=size, root_received=0.0, other_sent=relayed, other_received=size, total=others * size)
 
 
 def _to_root(x: Exchange) -> Wire:

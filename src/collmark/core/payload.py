@@ -91,9 +91,9 @@ def _steps(start: int, stop: int, span: int, epoch: int) -> NDArray[np.int64]:
     first, last = start // span, (stop - 1) // span
     shift = (fold(np.arange(first, last + 1), span) + EPOCH_STRIDE * epoch) % span
     if first == last:
-        return np.arange(start - first * span, stop - first * span) + shift[0]
-    grid = np.arange(span) + shift[:, None]
-    return grid.ravel()[start - first * span : stop - first * span]
+        return np.arange(start - first * span, stop - first * span) + int(shift[0])
+    steps = (np.arange(span) + shift[:, None]).ravel()
+    return steps[start - first * span : stop - first * span]
 
 
 def contribution_of(reduction: str, ranks: int, dtype: Dtype) -> Contribution:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from collmark.core.units import parse_seconds
 AUTO = "auto"
 FIRST_LAUNCHES = 5
 """Launches by default, and those that `auto` starts with."""
+LISTS = ("operations", "dtypes", "reductions", "backends")
+DURATIONS = ("case_budget", "budget", "timeout")
 CORE_OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "ping_pong")
 
 
@@ -86,9 +90,9 @@ def check_plan(plan: Plan) -> None:
     """Raise PlanError naming everything that is wrong in `plan`."""
     problems: list[str] = []
 
-    def attempt(action: Any, *arguments: Any, **options: Any) -> None:
+    def attempt(action: Callable[[], object]) -> None:
         try:
-            action(*arguments, **options)
+            action()
         except UsageError as error:
             problems.append(str(error))
 
@@ -98,14 +102,11 @@ def check_plan(plan: Plan) -> None:
         (REDUCTIONS, plan.reductions),
     ):
         for name in names:
-            attempt(registry.__getitem__, name)
-    attempt(parse_sweep, plan.sizes)
-    attempt(counts_of, plan.traffic, nbytes=1, ranks=1, itemsize=1)
+            attempt(partial(registry.__getitem__, name))
+    attempt(lambda: parse_sweep(plan.sizes))
+    attempt(lambda: counts_of(plan.traffic, nbytes=1, ranks=1, itemsize=1))
     rules = (
-        ("operations", bool(plan.operations), "needs at least one name"),
-        ("dtypes", bool(plan.dtypes), "needs at least one name"),
-        ("reductions", bool(plan.reductions), "needs at least one name"),
-        ("backends", bool(plan.backends), "needs at least one name"),
+        *((name, bool(getattr(plan, name)), "needs at least one name") for name in LISTS),
         ("precision", 0.0005 <= plan.precision <= 0.5, "lies in 0.0005 (0.05 %) to 0.5 (50 %)"),
         ("case_budget", 0.01 <= plan.case_budget <= 86400, "lies in 10 ms to one day"),
         ("budget", 0 <= plan.budget <= 30 * 86400, "lies in 0 (no bound) to 30 days"),
@@ -120,7 +121,7 @@ def check_plan(plan: Plan) -> None:
         ),
     )
     problems += [f"{name} {wanted}" for name, holds, wanted in rules if not holds]
-    for name in ("operations", "dtypes", "reductions", "backends"):
+    for name in LISTS:
         values = getattr(plan, name)
         problems += [f"{name} names {value} twice" for value in sorted({v for v in values if values.count(v) > 1})]
     if problems:
@@ -153,33 +154,37 @@ def load_plan(path: Path) -> Plan:
 
 def plan_from_table(table: dict[str, Any]) -> Plan:
     """Turn a TOML table into a plan; values may be written as people write them (``"2 min"``, lists of sizes)."""
-    problems = [
-        _unknown(key, Plan.__struct_fields__) for key in table if key not in Plan.__struct_fields__
+    problems = [_unknown(key, Plan.__struct_fields__) for key in table if key not in Plan.__struct_fields__]
+    placements = table.get("placements")
+    rows = placements if isinstance(placements, list) else []
+    allowed = Placement.__struct_fields__
+    problems += [
+        f"placements: {_unknown(key, allowed)}"
+        for row in rows
+        if isinstance(row, dict)
+        for key in row
+        if key not in allowed
     ]
-    placements = table.get("placements", [])
-    if isinstance(placements, list):
-        for row in placements:
-            if isinstance(row, dict):
-                allowed = Placement.__struct_fields__
-                problems += [f"placements: {_unknown(key, allowed)}" for key in row if key not in allowed]
     if problems:
         raise PlanError(problems)
-    table = dict(table)
-    if isinstance(table.get("sizes"), list):
-        table["sizes"] = ",".join(str(size) for size in table["sizes"])
-    for name in ("operations", "dtypes", "reductions", "backends"):
-        if isinstance(table.get(name), str):
-            table[name] = [table[name]]
-    for name in ("case_budget", "budget", "timeout"):
-        if isinstance(table.get(name), str):
-            try:
-                table[name] = parse_seconds(table[name])
-            except UsageError as error:
-                raise PlanError([f"{name}: {error}"]) from error
     try:
-        return msgspec.convert(table, Plan)
+        return msgspec.convert({key: _as_written(key, value) for key, value in table.items()}, Plan)
     except msgspec.ValidationError as error:
         raise PlanError([str(error).replace("`", "").replace(" - at $.", ": ")]) from error
+
+
+def _as_written(key: str, value: object) -> object:
+    """Return a value of a plan file in the form that the plan keeps."""
+    if key == "sizes" and isinstance(value, list):
+        return ",".join(str(size) for size in value)
+    if key in LISTS and isinstance(value, str):
+        return [value]
+    if key in DURATIONS and isinstance(value, str):
+        try:
+            return parse_seconds(value)
+        except UsageError as error:
+            raise PlanError([f"{key}: {error}"]) from error
+    return value
 
 
 def _unknown(key: str, allowed: tuple[str, ...]) -> str:
@@ -187,7 +192,7 @@ def _unknown(key: str, allowed: tuple[str, ...]) -> str:
     return f"unknown key {key!r}" + (f"; did you mean {close!r}?" if close else f"; allowed: {', '.join(allowed)}")
 
 
-TEMPLATE = '''\
+TEMPLATE = """\
 # A collmark plan: every combination of the axes below that makes sense is one case.
 # collmark plan this-file.toml   shows the cases and an upper bound of the time
 # collmark run this-file.toml    measures them
@@ -242,7 +247,7 @@ samples = 67108864
 # nodes = 1
 # ranks_per_node = 2
 # label = "this machine"
-'''
+"""
 
 
 def plan_template() -> str:

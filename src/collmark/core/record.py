@@ -11,7 +11,7 @@ import types
 import typing
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -98,7 +98,9 @@ class Ranks(_Stored, frozen=True, kw_only=True):
     longest: Annotated[float, meaning("median of D_max, the longest local duration", S)]
     skew: Annotated[float | None, meaning("median of last entry - first entry; absent without a common clock", S)]
     skewed: Annotated[float | None, meaning("share of repetitions with a skew above 10 % of L")]
-    late: Annotated[float | None, meaning("share of repetitions that a rank entered after the agreed start + 10 % of T")]
+    late: Annotated[
+        float | None, meaning("share of repetitions that a rank entered over 10 % of T after the agreed start")
+    ]
     local: Annotated[list[float], meaning("median local duration of each rank", S)]
     last_in: Annotated[list[int], meaning("repetitions in which each rank entered last")]
     last_out: Annotated[list[int], meaning("repetitions in which each rank left last")]
@@ -147,11 +149,17 @@ class Record(_Stored, frozen=True, kw_only=True):
     evidence: Annotated[Evidence, meaning("link used")]
     timing: Annotated[Timing | None, meaning("summary of T; absent where wrong or failed")] = None
     ranks: Annotated[Ranks | None, meaning("differences between ranks")] = None
-    first_call: Annotated[float | None, meaning("duration of the first call, connection set-up included, on the slowest rank", S)] = None
+    first_call: Annotated[
+        float | None, meaning("duration of the first call, connection set-up included, on the slowest rank", S)
+    ] = None
     warmup_calls: Annotated[int, meaning("calls before the first timed repetition")] = 0
-    enqueue: Annotated[float | None, meaning("median time to enqueue on the slowest rank, asynchronous backends", S)] = None
+    enqueue: Annotated[
+        float | None, meaning("median time to enqueue on the slowest rank, asynchronous backends", S)
+    ] = None
     device: Annotated[float | None, meaning("median of the longest device interval", S)] = None
-    busy_threads: Annotated[int | None, meaning("threads that ran during the case, over the ranks of the busiest host")] = None
+    busy_threads: Annotated[
+        int | None, meaning("threads that ran during the case, over the ranks of the busiest host")
+    ] = None
     cores: Annotated[int | None, meaning("cores they may run on")] = None
     sentinel: Annotated[Sentinel | None, meaning("a repeat of the sentinel case, kept apart")] = None
     error: Annotated[str, meaning("why it failed")] = ""
@@ -210,7 +218,9 @@ class Launch(_Stored, frozen=True, kw_only=True):
     scheduling: Annotated[str, meaning("scheduling class that the ranks run at")]
     start_seconds: Annotated[float, meaning("time from the launcher's start to the first case", S)]
     allocation: Annotated[str, meaning("job whose nodes the launch shares with others")] = ""
-    outcome: Annotated[Outcome | None, meaning("how it ended; absent while it runs or where nobody was left to say")] = None
+    outcome: Annotated[
+        Outcome | None, meaning("how it ended; absent while it runs or where nobody was left to say")
+    ] = None
     reason: Annotated[str, meaning("why it did not complete")] = ""
 
 
@@ -237,7 +247,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     meaning: str
 
 
-def _type_name(annotation: Any) -> str:
+def _type_name(annotation: object) -> str:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         return _type_name(arguments[0])
@@ -258,9 +268,7 @@ def field_table(struct: type[msgspec.Struct]) -> Iterator[Field]:
             continue
         meta = next(m for m in typing.get_args(annotation)[1:] if isinstance(m, msgspec.Meta))
         extra = meta.extra or {}
-        yield Field(
-            name=name, unit=extra.get("unit", ""), type=_type_name(annotation), meaning=meta.description or ""
-        )
+        yield Field(name=name, unit=extra.get("unit", ""), type=_type_name(annotation), meaning=meta.description or "")
 
 
 STORED = (Run, Launch, Host, Timer, Record, Timing, Ranks, Check, Evidence, SampleReference)

@@ -147,9 +147,7 @@ class SizeSweep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def __str__(self) -> str:
         """Return the text that `parse_sweep` reads back as this sweep."""
-        return ",".join(
-            str(item) if isinstance(item, SizeRange) else compact_nbytes(item) for item in self.items
-        )
+        return ",".join(str(item) if isinstance(item, SizeRange) else compact_nbytes(item) for item in self.items)
 
 
 def parse_sweep(text: str) -> SizeSweep:

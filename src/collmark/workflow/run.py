@@ -16,7 +16,6 @@ from collmark.bench.event import Event, LaunchStarted, PipedEvent, RunStarted
 from collmark.bench.job import Job
 from collmark.bench.launchers.joined import Joined, be_rank
 from collmark.bench.launchers.local import LocalLaunch
-from collmark.bench.runner import Finished
 from collmark.bench.simulation.launch import simulate_launch
 from collmark.core.case import Case
 from collmark.core.errors import InterruptedRunError, MeasurementError, UsageError
@@ -102,9 +101,7 @@ def carry_out(folder: RunFolder, sink: Sink, signals: StopSignals, joined: Joine
 class _Execution:
     """One `carry_out`."""
 
-    def __init__(
-        self, folder: RunFolder, lock: int, sink: Sink, signals: StopSignals, joined: Joined | None
-    ) -> None:
+    def __init__(self, folder: RunFolder, lock: int, sink: Sink, signals: StopSignals, joined: Joined | None) -> None:
         self._folder = folder
         self._lock = lock
         self._sink = sink
