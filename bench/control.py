@@ -6,78 +6,27 @@ which each side knows that the other process lives even while its call hangs. Fr
 
 from __future__ import annotations
 
-import hmac
-import secrets
+import contextlib
+import resource
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-import msgspec
-
-from collmark.core.errors import MeasurementError, UnavailableError
+from collmark.bench.handshake import (
+    Hello,
+    Reception,
+    join,
+    receive_exactly,
+    receive_frame,
+    send_frame,
+)
+from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
 
 COMMANDS, PULSES = "commands", "pulses"
-NONCE = 16
-LARGEST_FRAME = 1 << 30
 READY = b"r"
-
-
-class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """What a joining rank says of itself."""
-
-    rank: int
-    ranks: int
-    host: str
-    boot: str
-    pid: int
-    cores: int
-    purpose: str
-    proof: bytes
-    nonce: bytes
-
-
-class Welcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The hub's answer: its own proof, or why the rank is refused."""
-
-    proof: bytes = b""
-    refused: str = ""
-
-
-def proof(secret: bytes, nonce: bytes, words: str) -> bytes:
-    """Return the proof that its maker knows the secret."""
-    return hmac.digest(secret, nonce + words.encode(), "sha256")
-
-
-def receive_exactly(connection: socket.socket, count: int) -> bytes:
-    """Return `count` bytes; ConnectionError when the other side is gone."""
-    data = bytearray()
-    while len(data) < count:
-        part = connection.recv(count - len(data))
-        if not part:
-            msg = "the connection was closed"
-            raise ConnectionError(msg)
-        data += part
-    return bytes(data)
-
-
-def send_frame(connection: socket.socket, data: bytes) -> None:
-    """Send a length and the data."""
-    connection.sendall(struct.pack("<I", len(data)) + data)
-
-
-def receive_frame(connection: socket.socket) -> bytes:
-    """Return the data of one frame."""
-    (length,) = struct.unpack("<I", receive_exactly(connection, 4))
-    if length > LARGEST_FRAME:
-        msg = f"a frame of {length} B is no message of ours"
-        raise ConnectionError(msg)
-    return receive_exactly(connection, length)
-
-
-def _tuned(connection: socket.socket) -> socket.socket:
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connection
+LINGER_SECONDS = 1.0  # for other copies of a rank to hear why there will be no launch
+SPARE_FILES = 128
 
 
 class Hub:
@@ -86,7 +35,7 @@ class Hub:
     Parameters
     ----------
     listener : socket
-        Bound and listening.
+        Bound and listening; closed once all ranks have joined.
     secret : bytes
         Known to the ranks of this launch.
     own : Hello
@@ -95,11 +44,10 @@ class Hub:
 
     def __init__(self, listener: socket.socket, secret: bytes, own: Hello) -> None:
         self.ranks = own.ranks
-        self._listener = listener
-        self._secret = secret
+        self._reception = Reception(listener, secret)
         self._hellos: dict[int, Hello] = {0: own}
         self._commands: dict[int, socket.socket] = {}
-        self.pulses: dict[int, socket.socket] = {}
+        self._pulses: dict[int, socket.socket] = {}
 
     @property
     def hellos(self) -> list[Hello]:
@@ -111,61 +59,85 @@ class Hub:
         """Host of every rank."""
         return [hello.host for hello in self.hellos]
 
-    def gather_ranks(self, timeout: float) -> None:
-        """Wait until every rank has joined on both connections.
+    def name(self, rank: int) -> str:
+        """Return a rank as messages call it."""
+        return f"rank {rank} ({self._hellos[rank].host})"
+
+    def own_address(self) -> str:
+        """Return the address by which the other ranks reach rank 0; empty where there are none."""
+        return next((str(connection.getsockname()[0]) for connection in self._commands.values()), "")
+
+    def gather_ranks(
+        self,
+        timeout: float,
+        is_stopping: Callable[[], bool] = lambda: False,
+        on_pulse: Callable[[socket.socket, str], None] = lambda _connection, _name: None,
+    ) -> None:
+        """Wait until every rank has joined on both connections; `on_pulse` receives each connection for pulses.
 
         Raises
         ------
         UnavailableError
             If a rank is there twice, another number of ranks is claimed, or some do not come.
+        MeasurementError
+            If a rank leaves again.
+        InterruptedRunError
+            If a stop was asked for.
         """
+        _allow_files(2 * self.ranks)
         deadline = time.monotonic() + timeout
-        while len(self._commands) + len(self.pulses) < 2 * (self.ranks - 1):
-            self._listener.settimeout(max(0.01, deadline - time.monotonic()))
-            try:
-                connection, _address = self._listener.accept()
-            except TimeoutError as error:
-                missing = sorted(set(range(self.ranks)) - set(self._hellos))
-                msg = (
-                    f"rank {', '.join(map(str, missing))} of {self.ranks} did not join within {timeout:g} s; "
-                    "see its log, and that every rank can reach rank 0's host"
+        while len(self._pulses) < self.ranks - 1:
+            if is_stopping():
+                raise InterruptedRunError("stopped while the ranks joined")
+            if time.monotonic() > deadline:
+                missing = ", ".join(str(rank) for rank in range(1, self.ranks) if rank not in self._pulses)
+                raise UnavailableError(
+                    f"rank {missing} of {self.ranks} did not join within {timeout:g} s; see its log, and that every "
+                    "rank can reach rank 0's host"
                 )
-                raise UnavailableError(msg) from error
-            self._admit(_tuned(connection))
+            for hello, connection in self._reception.introductions(0.1):
+                self._admit(hello, connection, on_pulse)
+            self._check_present()
+        self._reception.close()
 
-    def _admit(self, connection: socket.socket) -> None:
-        connection.settimeout(5)
-        nonce = secrets.token_bytes(NONCE)
-        try:
-            connection.sendall(nonce)
-            hello = msgspec.msgpack.decode(receive_frame(connection), type=Hello)
-        except (OSError, msgspec.MsgspecError):
-            connection.close()  # a stranger, or a port scan: not one of ours
-            return
-        if not hmac.compare_digest(hello.proof, proof(self._secret, nonce, f"{hello.rank}{hello.purpose}")):
-            connection.close()
-            return
+    def _admit(self, hello: Hello, connection: socket.socket, on_pulse: Callable[[socket.socket, str], None]) -> None:
         refused = self._objection(hello)
-        answer = Welcome(refused=refused, proof=proof(self._secret, hello.nonce, "hub"))
-        send_frame(connection, msgspec.msgpack.encode(answer))
+        is_there = self._reception.answer(hello, connection, refused)
         if refused:
-            connection.close()
+            self._reception.refuse_all(refused, LINGER_SECONDS)
             raise UnavailableError(refused)
-        connection.settimeout(None)
+        if not is_there:
+            return
         self._hellos[hello.rank] = hello
-        (self._commands if hello.purpose == COMMANDS else self.pulses)[hello.rank] = connection
+        if hello.purpose == COMMANDS:
+            self._commands[hello.rank] = connection
+        else:
+            self._pulses[hello.rank] = connection
+            on_pulse(connection, self.name(hello.rank))
 
     def _objection(self, hello: Hello) -> str:
-        known = self._commands if hello.purpose == COMMANDS else self.pulses
+        if hello.ranks != self.ranks:
+            return f"rank {hello.rank} counts {hello.ranks} ranks, rank 0 counts {self.ranks}: two launches are mixed"
+        known = self._commands if hello.purpose == COMMANDS else self._pulses
         if hello.rank == 0 or hello.rank in known:
             earlier = self._hellos[hello.rank]
             return (
                 f"two processes are rank {hello.rank} (pid {earlier.pid} on {earlier.host}, pid {hello.pid} on "
                 f"{hello.host}): the launcher gave every process the same rank, as a launcher of another MPI does"
             )
-        if hello.ranks != self.ranks:
-            return f"rank {hello.rank} counts {hello.ranks} ranks, rank 0 counts {self.ranks}: two launches are mixed"
         return ""
+
+    def _check_present(self) -> None:
+        # Until it has a pulse, nobody else notices that a rank has left; it sends nothing before.
+        for rank in self._commands.keys() - self._pulses.keys():
+            try:
+                data = self._commands[rank].recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                continue
+            except OSError:
+                data = b""
+            if not data:
+                raise self._lost(rank)
 
     def broadcast(self, data: bytes) -> None:
         """Send a frame to every other rank."""
@@ -194,15 +166,19 @@ class Hub:
     def send_start(self, nanoseconds: int) -> None:
         """Tell every other rank when to start."""
         data = struct.pack("<q", nanoseconds)
-        for connection in self._commands.values():
-            connection.sendall(data)
+        for rank, connection in self._commands.items():
+            try:
+                connection.sendall(data)
+            except OSError as error:
+                raise self._lost(rank) from error
 
     def _lost(self, rank: int) -> MeasurementError:
-        return MeasurementError(f"rank {rank} ({self._hellos[rank].host}) is gone")
+        return MeasurementError(f"{self.name(rank)} is gone")
 
     def close(self) -> None:
         """Close all connections."""
-        for connection in (*self._commands.values(), *self.pulses.values(), self._listener):
+        self._reception.close()
+        for connection in (*self._commands.values(), *self._pulses.values()):
             connection.close()
 
 
@@ -223,24 +199,37 @@ class Spoke:
 
     def __init__(self, addresses: list[tuple[str, int]], secret: bytes, hello: Hello, timeout: float) -> None:
         self._commands = join(addresses, secret, hello, COMMANDS, timeout)
-        self.pulses = join([self._commands.getpeername()[:2]], secret, hello, PULSES, timeout)
+        try:
+            self.pulses = join([self._commands.getpeername()[:2]], secret, hello, PULSES, timeout)
+        except BaseException:
+            self._commands.close()
+            raise
+
+    def own_address(self) -> str:
+        """Return the address by which this rank reaches rank 0."""
+        return str(self._commands.getsockname()[0])
 
     def receive(self) -> bytes:
         """Return the next frame of rank 0; MeasurementError when it is gone."""
         try:
             return receive_frame(self._commands)
         except OSError as error:
-            msg = "rank 0 is gone"
-            raise MeasurementError(msg) from error
+            raise MeasurementError("rank 0 is gone") from error
 
     def send(self, data: bytes) -> None:
-        """Send a frame to rank 0."""
-        send_frame(self._commands, data)
+        """Send a frame to rank 0; MeasurementError when it is gone."""
+        try:
+            send_frame(self._commands, data)
+        except OSError as error:
+            raise MeasurementError("rank 0 is gone") from error
 
     def ready(self) -> int:
         """Say that this rank is ready, and return the agreed start in ns."""
-        self._commands.sendall(READY)
-        (start,) = struct.unpack("<q", receive_exactly(self._commands, 8))
+        try:
+            self._commands.sendall(READY)
+            (start,) = struct.unpack("<q", receive_exactly(self._commands, 8))
+        except OSError as error:
+            raise MeasurementError("rank 0 is gone") from error
         return int(start)
 
     def close(self) -> None:
@@ -249,46 +238,11 @@ class Spoke:
         self.pulses.close()
 
 
-def join(addresses: list[tuple[str, int]], secret: bytes, hello: Hello, purpose: str, timeout: float) -> socket.socket:
-    """Connect to the hub for one purpose.
-
-    Raises
-    ------
-    UnavailableError
-        If the hub refuses, or is not found in time.
-    """
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        for address in addresses:
-            try:
-                connection = _tuned(socket.create_connection(address, timeout=5))
-            except OSError:
-                continue
-            welcome = _introduce(connection, secret, hello, purpose)
-            if welcome is None:
-                connection.close()
-                continue
-            if welcome.refused:
-                connection.close()
-                raise UnavailableError(welcome.refused)
-            connection.settimeout(None)
-            return connection
-        time.sleep(0.05)
-    places = ", ".join(f"{host}:{port}" for host, port in addresses[:2])
-    msg = f"rank {hello.rank} did not find rank 0 at {places} within {timeout:g} s"
-    raise UnavailableError(msg)
-
-
-def _introduce(connection: socket.socket, secret: bytes, hello: Hello, purpose: str) -> Welcome | None:
-    """Return the hub's answer, or None where the other side is not our hub."""
-    own = secrets.token_bytes(NONCE)
-    try:
-        nonce = receive_exactly(connection, NONCE)
-        hello = msgspec.structs.replace(
-            hello, purpose=purpose, nonce=own, proof=proof(secret, nonce, f"{hello.rank}{purpose}")
-        )
-        send_frame(connection, msgspec.msgpack.encode(hello))
-        welcome = msgspec.msgpack.decode(receive_frame(connection), type=Welcome)
-    except (OSError, msgspec.MsgspecError):
-        return None
-    return welcome if hmac.compare_digest(welcome.proof, proof(secret, own, "hub")) else None
+def _allow_files(connections: int) -> None:
+    """Raise the soft limit of open files, which is 1024 on many systems, to what so many connections need."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + SPARE_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import platform
 import re
 import socket
+import struct
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from collmark.bench.secrecy import is_secret
 from collmark.core.record import Host
 
 ALLOWED_PREFIXES = (
@@ -19,15 +24,7 @@ ALLOWED_PREFIXES = (
 ALLOWED_NAMES = frozenset(
     {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "LD_PRELOAD"}
 )
-SECRET = re.compile(
-    r"SECRET|TOKEN|PASSW|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_?KEY|AUTH|COOKIE|SIGNATURE|_KEY$|_PWD$", re.IGNORECASE
-)
-# A value that looks like a credential is left out whatever its name: long runs of mixed letters and digits, keys
-# in URLs, and well-known token beginnings.
-SECRET_VALUE = re.compile(
-    r"://[^/\s:]+:[^@/\s]+@|\b(?:gh[pousr]_|github_pat_|hf_|sk-|xox[abp]-|AKIA|eyJ)[A-Za-z0-9_\-]{8,}"
-    r"|(?=[A-Za-z0-9+_\-]*\d)(?=[A-Za-z0-9+_\-]*[a-z])(?=[A-Za-z0-9+_\-]*[A-Z])[A-Za-z0-9+_\-]{32,}"
-)
+GET_ADDRESS = 0x8915  # Linux's SIOCGIFADDR
 
 
 def allowed_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -35,9 +32,7 @@ def allowed_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in sorted(environment.items())
-        if (name.startswith(ALLOWED_PREFIXES) or name in ALLOWED_NAMES)
-        and not SECRET.search(name)
-        and not SECRET_VALUE.search(value)
+        if (name.startswith(ALLOWED_PREFIXES) or name in ALLOWED_NAMES) and not is_secret(name, value)
     }
 
 
@@ -51,6 +46,35 @@ def usable_cores() -> int:
 def boot_id() -> str:
     """Return what two processes on one running kernel, and so on one monotonic clock, have in common."""
     return _first_line(Path("/proc/sys/kernel/random/boot_id")) or f"{socket.gethostname()}/{platform.version()}"
+
+
+def clock_id() -> str:
+    """Return what two processes that read one monotonic clock have in common."""
+    return f"{boot_id()} {_namespace('time')}"
+
+
+def network_id() -> str:
+    """Return what two processes that share one loopback have in common: containers of one machine may not."""
+    return f"{boot_id()} {_namespace('net')}"
+
+
+def _namespace(kind: str) -> str:
+    try:
+        return str(Path(f"/proc/self/ns/{kind}").readlink())
+    except OSError:
+        return ""
+
+
+def interface_of(address: str) -> str:
+    """Return the network interface that has an IPv4 address; empty where the system does not tell."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    for _index, name in socket.if_nameindex():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+            answer = fcntl.ioctl(probe, GET_ADDRESS, struct.pack("256s", name.encode()))
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    return ""
 
 
 def describe_host(ranks: list[int]) -> Host:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,65 +15,44 @@ import msgspec
 from collmark.bench import environment, scheduling
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.clock import calibrate
-from collmark.bench.control import Hello, Hub, Spoke
+from collmark.bench.control import Hub, Spoke
 from collmark.bench.event import LaunchEnded, LaunchStarted, PipedEvent
+from collmark.bench.group import Group, Roster, group_of, hello_of
 from collmark.bench.job import Job, Seat
 from collmark.bench.measurement import Terms
 from collmark.bench.rank import Command, Rank, Stop
 from collmark.bench.runner import BudgetSpent, run_launch
 from collmark.bench.session import Session
 from collmark.bench.team import DONE, REFUSED, ProcessTeam, Starts, Team, perform, spin_until
-from collmark.bench.watchdog import Watchdog
-from collmark.core.errors import UnavailableError
+from collmark.bench.watchdog import Watchdog, start_patience
+from collmark.core.case import Scheduling
+from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UnavailableError, one_line
 from collmark.core.record import Host, Launch, Outcome, Timer
 from collmark.core.store import RunFolder, Writer
 
-JOIN_SECONDS = 60.0  # for the processes of a launch to find each other, interpreters starting included
 FOLLOWER_PATIENCE = 1.25  # x the time-out, so that rank 0, which knows more, speaks first
+SETTLE_SECONDS = 1.0  # after a library broke off, for the watchdog to notice which rank is gone
 
 
-class Roster(msgspec.Struct, frozen=True, kw_only=True):
-    """What rank 0 tells everybody once all are there."""
-
-    one_host: bool
-
-
-class Group:
-    """A backend's view of the ranks (:class:`collmark.bench.session.World`)."""
-
-    def __init__(self, seat: Seat, one_host: bool, timeout: float, share: Callable[[bytes], bytes]) -> None:  # noqa: FBT001
-        self.rank, self.ranks, self.local_rank = seat.rank, seat.ranks, seat.local_rank
-        self.one_host = one_host
-        self.timeout = timeout
-        self._share = share
-
-    def share(self, value: bytes) -> bytes:
-        """Return rank 0's value on every rank."""
-        return self._share(value)
-
-
-def hello_of(seat: Seat) -> Hello:
-    """Return what this process says of itself when it joins."""
-    return Hello(
-        rank=seat.rank,
-        ranks=seat.ranks,
-        host=socket.gethostname(),
-        boot=environment.boot_id(),
-        pid=os.getpid(),
-        cores=environment.usable_cores(),
-        purpose="",
-        proof=b"",
-        nonce=b"",
-    )
-
-
-def prepare_process(job: Job, seat: Seat) -> None:
+def prepare_process(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     """Do what can fail on one rank alone, before anybody waits for the others in a library."""
     scheduling.bind(job.plan.binding, seat.local_rank, job.placement.ranks_per_node)
     scheduling.apply(job.plan.scheduling)
+    if job.plan.scheduling is Scheduling.FIFO:
+        watchdog.raise_priority(scheduling.FIFO_PRIORITY)
     missing = BACKENDS[job.backend].missing()
     if missing:
         raise UnavailableError(missing)
+
+
+@contextlib.contextmanager
+def _settling() -> Iterator[None]:
+    """Let the watchdog speak first when a library breaks off: it knows which rank is gone, and ends the process."""
+    try:
+        yield
+    except (MeasurementError, RuntimeError, OSError):
+        time.sleep(SETTLE_SECONDS)
+        raise
 
 
 def lead(
@@ -95,36 +75,71 @@ def lead(
         If a stop was asked for.
     """
     began = time.monotonic()
-    hub = _assemble(job, seat, listener, watchdog)
-    one_host = len({hello.boot for hello in hub.hellos}) == 1
-    hub.broadcast(msgspec.msgpack.encode(Roster(one_host=one_host)))
-
-    def share(value: bytes) -> bytes:
-        hub.broadcast(value)
-        return value
-
-    session = _open(job, Group(seat, one_host, job.plan.timeout, share), watchdog)
-    starts = Starts(hub, watchdog, comparable=one_host)
-    cores = min(hello.cores for hello in hub.hellos)
-    team = ProcessTeam(hub, Rank(0, session, starts.await_start), starts, comparable=one_host, cores=cores)
+    hub = _assemble(job, seat, listener, watchdog, is_stopping)
+    team, session = _team_of(job, seat, hub, watchdog)
+    if is_stopping():
+        raise InterruptedRunError("stopped before the first case")
     folder = RunFolder(Path(job.folder))
     launch = describe_launch(
         job, hosts_of(hub), dict(session.facts()), calibrate(), start_seconds=time.monotonic() - began
     )
     folder.put_launch(launch)
     emit(LaunchStarted(launch=launch, cases=len(job.cases)))
-    outcome = Outcome.INTERRUPTED
+    budget = job.budget - (time.monotonic() - began)
+    stopped: InterruptedRunError | None = None
     try:
-        budget = job.budget - (time.monotonic() - began)
-        outcome = measure_all(team, job, folder, launch, budget=budget, emit=emit, is_stopping=is_stopping)
-    finally:
-        watchdog.disarm()
+        with _settling():
+            outcome = measure_all(team, job, folder, launch, budget=budget, emit=emit, is_stopping=is_stopping)
+    except InterruptedRunError as error:
+        outcome, stopped = Outcome.INTERRUPTED, error
+    except Exception as error:
+        _note(folder, msgspec.structs.replace(launch, outcome=Outcome.LOST, reason=one_line(str(error))))
+        raise
+    if stopped:
+        _note(folder, msgspec.structs.replace(launch, outcome=outcome, reason=str(stopped)))
+    else:
         folder.put_launch(msgspec.structs.replace(launch, outcome=outcome))
-        emit(LaunchEnded(launch=job.launch, outcome=outcome))
+    emit(LaunchEnded(launch=job.launch, outcome=outcome))
+    _dismiss(hub, session, watchdog)
+    if stopped:
+        raise stopped
+
+
+def _note(folder: RunFolder, launch: Launch) -> None:
+    """Write down how a launch ended as far as the disk, which may be what failed, lets us."""
+    with contextlib.suppress(CollmarkError):
+        folder.put_launch(launch)
+
+
+def _dismiss(hub: Hub, session: Session, watchdog: Watchdog) -> None:
+    """Let all ranks leave: everything is on disk, so that nothing which happens now is a loss."""
+    watchdog.end_within()
+    with contextlib.suppress(MeasurementError):
         hub.broadcast(msgspec.msgpack.encode(Stop()))
-        watchdog.end()
+        for _rank, _reply in hub.gather():
+            pass  # a rank that has answered no longer watches the others
+    with contextlib.suppress(RuntimeError, OSError):
         session.close()
-        hub.close()
+    hub.close()
+    watchdog.end()
+
+
+def _team_of(job: Job, seat: Seat, hub: Hub, watchdog: Watchdog) -> tuple[ProcessTeam, Session]:
+    """Open the backend on all ranks."""
+    one_clock = len({hello.clock for hello in hub.hellos}) == 1
+    roster = Roster(one_host=len({hello.network for hello in hub.hellos}) == 1, host=seat.addresses[0][0])
+    hub.broadcast(msgspec.msgpack.encode(roster))
+
+    def share(value: bytes) -> bytes:
+        hub.broadcast(value)
+        return value
+
+    session = _open(job, group_of(job, seat, roster, hub.own_address(), share), watchdog)
+    starts = Starts(hub, watchdog, comparable=one_clock)
+    cores = min(hello.cores for hello in hub.hellos)
+    rank = Rank(0, session, starts.await_start)
+    team = ProcessTeam(hub, rank, starts, comparable=one_clock, cores=cores, timeout=job.plan.timeout)
+    return team, session
 
 
 def measure_all(
@@ -149,25 +164,28 @@ def measure_all(
     return outcome
 
 
-def _assemble(job: Job, seat: Seat, listener: socket.socket, watchdog: Watchdog) -> Hub:
+def _assemble(
+    job: Job, seat: Seat, listener: socket.socket, watchdog: Watchdog, is_stopping: Callable[[], bool]
+) -> Hub:
     """Wait for all ranks, and for each to say that it can do its part."""
-    patience = max(JOIN_SECONDS, job.plan.timeout)
     hub = Hub(listener, seat.secret, hello_of(seat))
-    hub.gather_ranks(patience)
-    for rank, connection in hub.pulses.items():
-        watchdog.watch_peer(connection, f"rank {rank} ({hub.hosts[rank]})")
-    prepare_process(job, seat)
+    hub.gather_ranks(start_patience(job.plan.timeout), is_stopping, watchdog.watch_peer)
+    prepare_process(job, seat, watchdog)
     for rank, reply in hub.gather():
         if reply[:1] == REFUSED:
-            msg = f"rank {rank} ({hub.hosts[rank]}): {reply[1:].decode()}"
-            raise UnavailableError(msg)
+            raise UnavailableError(f"{hub.name(rank)}: {reply[1:].decode()}")
     return hub
 
 
 def _open(job: Job, group: Group, watchdog: Watchdog) -> Session:
-    watchdog.arm(2 * max(JOIN_SECONDS, job.plan.timeout), f"opening {job.backend}")
-    session = BACKENDS[job.backend].open(group)
+    watchdog.arm(2 * start_patience(job.plan.timeout), f"opening {job.backend}")
+    try:
+        with _settling():
+            session = BACKENDS[job.backend].open(group)
+    except (ImportError, RuntimeError, OSError) as error:
+        raise UnavailableError(f"{job.backend} cannot be opened: {type(error).__name__}: {error}") from error
     watchdog.disarm()
+    watchdog.started()
     return session
 
 
@@ -208,18 +226,30 @@ def describe_launch(
 
 def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     """Carry out a launch as any other rank: do what rank 0 says until it says stop."""
-    patience = max(JOIN_SECONDS, job.plan.timeout)
-    spoke = Spoke(list(seat.addresses), seat.secret, hello_of(seat), patience)
+    spoke = Spoke(list(seat.addresses), seat.secret, hello_of(seat), start_patience(job.plan.timeout))
     watchdog.watch_peer(spoke.pulses, "rank 0")
-    try:
-        prepare_process(job, seat)
-    except UnavailableError as error:
-        spoke.send(REFUSED + str(error).encode())
-        raise
-    spoke.send(DONE)
-    roster = msgspec.msgpack.decode(spoke.receive(), type=Roster)
-    group = Group(seat, roster.one_host, job.plan.timeout, lambda _value: spoke.receive())
+    with _settling():
+        try:
+            prepare_process(job, seat, watchdog)
+        except UnavailableError as error:
+            spoke.send(REFUSED + str(error).encode())
+            raise
+        spoke.send(DONE)
+        roster = msgspec.msgpack.decode(spoke.receive(), type=Roster)
+    group = group_of(job, seat, roster, spoke.own_address(), lambda _value: spoke.receive())
     session = _open(job, group, watchdog)
+    with _settling():
+        _obey(spoke, seat, session, watchdog)
+    watchdog.end_within()
+    with contextlib.suppress(MeasurementError, RuntimeError, OSError):
+        spoke.send(DONE)
+        session.close()
+    spoke.close()
+    watchdog.end()
+
+
+def _obey(spoke: Spoke, seat: Seat, session: Session, watchdog: Watchdog) -> None:
+    """Carry out commands until the last."""
 
     def await_start(timeout: float) -> None:
         watchdog.arm(FOLLOWER_PATIENCE * timeout + 1, "a call")
@@ -228,10 +258,8 @@ def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     rank = Rank(seat.rank, session, await_start)
     while not isinstance(command := msgspec.msgpack.decode(spoke.receive(), type=Command), Stop):
         try:
-            spoke.send(DONE + perform(rank, command))
+            reply = DONE + perform(rank, command)
         except UnavailableError as error:
-            spoke.send(REFUSED + str(error).encode())
+            reply = REFUSED + str(error).encode()
         watchdog.disarm()
-    watchdog.end()
-    session.close()
-    spoke.close()
+        spoke.send(reply)

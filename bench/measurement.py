@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -22,6 +23,7 @@ WARMUP_CALLS = 5
 WARMUP_SECONDS = 0.02
 FIRST_CALL_PATIENCE = 3  # the first call also sets up connections
 PATIENCE = 10  # x the predicted duration
+REPORT_SECONDS = 0.2  # between reports: whoever shows them runs on the same cores
 LONGEST_BLOCK = 0.2  # s: so often progress is shown and a stop is heard
 
 
@@ -84,10 +86,12 @@ class Measurement:
         self._is_stopping = is_stopping
         self._report = report
         self._epoch = 0
+        self._reported = 0.0
 
     def measure(self, case: Case, budget: float, sentinel: Sentinel | None = None) -> Measured:
         """Measure `case` in about `budget` seconds, both checks included."""
         begun, stamp = self._team.now(), _utc_now()
+        self._report(Progress(case=case, repetitions=0, half_width=None))
 
         def record(status: Status, check: Check, **fields: object) -> Record:
             return Record(
@@ -199,6 +203,9 @@ class Measurement:
         return joined(blocks), rule
 
     def _report_progress(self, case: Case, done: int, rule: StoppingRule) -> None:
+        if time.monotonic() - self._reported < REPORT_SECONDS:
+            return
+        self._reported = time.monotonic()
         half_width = rule.judgement.half_width if rule.judgement else np.inf
         self._report(Progress(case=case, repetitions=done, half_width=half_width if np.isfinite(half_width) else None))
 

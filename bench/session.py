@@ -34,7 +34,15 @@ class World(Protocol):
 
     @property
     def one_host(self) -> bool:
-        """Whether all ranks are on one host."""
+        """Whether all ranks share one host's loopback; two containers of a machine do not."""
+
+    @property
+    def host(self) -> str:
+        """Address by which every rank reaches rank 0."""
+
+    @property
+    def address(self) -> str:
+        """Own address on the network that leads to rank 0."""
 
     @property
     def timeout(self) -> float:

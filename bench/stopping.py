@@ -17,6 +17,7 @@ SECOND_MODE_SHARE = 0.05
 SECOND_MODE_FACTOR = 3.0
 LARGEST_CUT = 1 / 3
 BATCH = 5  # repetitions that MSER-5 cuts at a time; one batch is harmless
+LEAST_HEAD = 10  # repetitions: the median of fewer has no interval to compare
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +58,7 @@ def judge(seconds_I: NDArray[np.float64], tick: float) -> Judgement:
     """
     cut = mser5(seconds_I)
     tau, interval = _median(seconds_I[cut:])
-    if cut > BATCH and _overlap(_median(seconds_I[:cut])[1], interval):
+    if cut > BATCH and not _begins_elsewhere(seconds_I[:cut], interval):
         # MSER-5 always cuts where that looks best, by chance up to half of a series that was steady from the start.
         # What is cut must differ from what stays.
         cut = 0
@@ -71,6 +72,12 @@ def judge(seconds_I: NDArray[np.float64], tick: float) -> Judgement:
 def _median(seconds_I: NDArray[np.float64]) -> tuple[float, Estimate | None]:
     tau = autocorrelation_time(seconds_I)
     return tau, median_interval(seconds_I, tau=tau)
+
+
+def _begins_elsewhere(head_I: NDArray[np.float64], steady: Estimate | None) -> bool:
+    """Whether the median of the head is another; of its first half, where the cut reaches into what is steady."""
+    half = max(LEAST_HEAD, len(head_I) // 2)
+    return any(not _overlap(_median(part_I)[1], steady) for part_I in (head_I, head_I[:half]))
 
 
 def _overlap(one: Estimate | None, other: Estimate | None) -> bool:

@@ -32,6 +32,7 @@ from collmark.kernels.buffer import Comparison
 LARGEST_SLACK = 5_000_000  # ns
 SMALLEST_SLACK = 50_000  # ns: a message over loopback and the wake-up behind it
 FIRST_SLACK = 300_000  # ns
+UNTIMED_PATIENCE = 10
 
 
 class Team(Protocol):
@@ -92,16 +93,23 @@ class Starts:
 
     def await_start(self, timeout: float) -> None:
         """Agree on the next start and wait for it."""
-        self._watchdog.arm(timeout, self.what)
+        self.arm(timeout)
         self._hub.await_ready()
         start = time.monotonic_ns() + self._slack if self._comparable else 0
         self._hub.send_start(start)
         self.agreed.append(start)
         spin_until(start)
 
+    def arm(self, timeout: float) -> None:
+        """Give what happens next so many seconds."""
+        self._watchdog.arm(timeout, self.what)
+
+    def disarm(self) -> None:
+        """Nothing is waited for."""
+        self._watchdog.disarm()
+
     def end(self, enter_RI: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> None:
         """End a block and follow its lateness: more slack when ranks came late, slowly less when they did not."""
-        self._watchdog.disarm()
         if not self._comparable:
             return
         late = float(np.mean((enter_RI - np.array(self.agreed)).max(axis=0) > self._slack / 5))
@@ -131,9 +139,11 @@ class ProcessTeam:
         All ranks read one clock.
     cores : int
         Cores that the ranks of one host may run on.
+    timeout : float
+        Least seconds before a call is given up; what is not timed, such as writing payloads, has ten times that.
     """
 
-    def __init__(self, hub: Hub, local: Rank, starts: Starts, *, comparable: bool, cores: int) -> None:
+    def __init__(self, hub: Hub, local: Rank, starts: Starts, *, comparable: bool, cores: int, timeout: float) -> None:
         self.ranks = hub.ranks
         self.clock = Clock.SHARED if comparable else Clock.LOCAL
         self.evidence = local.session.evidence()
@@ -141,6 +151,8 @@ class ProcessTeam:
         self._local = local
         self._starts = starts
         self._cores = cores
+        self._patience = UNTIMED_PATIENCE * timeout
+        self._is_broken = False
 
     def now(self) -> float:
         """Return seconds of the monotonic clock."""
@@ -192,11 +204,22 @@ class ProcessTeam:
         return max(by_host.values()), self._cores
 
     def release(self) -> None:
-        """Free the buffers on every rank."""
-        self._everywhere(Release())
+        """Free the buffers on every rank; after a fault nobody would answer, and the fault is what matters."""
+        if not self._is_broken:
+            self._everywhere(Release())
 
     def _everywhere(self, command: Command) -> list[bytes]:
         """Carry out a command on all ranks and return their replies in rank order."""
+        self._is_broken = True
+        self._starts.arm(self._patience)
+        replies, refused = self._carry_out(command)
+        self._starts.disarm()
+        self._is_broken = False
+        if refused:
+            raise UnavailableError(refused[0])
+        return replies
+
+    def _carry_out(self, command: Command) -> tuple[list[bytes], list[str]]:
         self._hub.broadcast(msgspec.msgpack.encode(command))
         refused: list[str] = []
         replies = [b""]
@@ -208,9 +231,7 @@ class ProcessTeam:
             if reply[:1] == REFUSED:
                 refused.append(f"rank {rank}: {reply[1:].decode()}")
             replies.append(reply[1:])
-        if refused:
-            raise UnavailableError(refused[0])
-        return replies
+        return replies, refused
 
 
 DONE, REFUSED = b"+", b"-"

@@ -88,8 +88,10 @@ class HostBuffer:
             found = self.array[begin : begin + count]
             differs = expected.view(bits) != found.view(bits)
             if tolerance and differs.any():
-                # Payloads are positive: neighbouring floats are neighbouring integers.
-                differs = np.abs(expected.view(bits).astype(np.int64) - found.view(bits)) > tolerance
+                # Payloads are positive: neighbouring floats are neighbouring integers, which stay unsigned here since
+                # numpy would subtract them as floats otherwise.
+                one, other = expected.view(bits), found.view(bits)
+                differs = np.maximum(one, other) - np.minimum(one, other) > tolerance
             checked += count
             bad = int(np.count_nonzero(differs))
             if bad and not wrong:

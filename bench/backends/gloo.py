@@ -11,6 +11,7 @@ from datetime import timedelta
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from collmark.bench import environment
 from collmark.bench.session import Backend, World
 from collmark.core.case import Case
 from collmark.core.dtype import DTYPES
@@ -72,8 +73,8 @@ class GlooSession:
         self.clock = time.monotonic_ns
 
     def _store(self, timeout: timedelta) -> TCPStore:
-        host = os.environ.get("MASTER_ADDR", "127.0.0.1") if not self.world.one_host else "127.0.0.1"
         if self.world.rank == 0:
+            host = "127.0.0.1" if self.world.one_host else self.world.host
             store = self.dist.TCPStore(host, 0, is_master=True, timeout=timeout, wait_for_workers=False)
             self.world.share(f"{host} {store.port}".encode())
             return store
@@ -307,9 +308,10 @@ _CALLS: dict[str, Callable[[_Call], Callable[[], object]]] = {
 
 
 def _choose_interface(world: World) -> str:
-    """Bind gloo to loopback on one host, unless the user chose; host names often resolve to elsewhere."""
-    if world.one_host and sys.platform in LOOPBACK:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK[sys.platform])
+    """Bind gloo to the interface that leads to the other ranks, unless the user chose; host names often do not."""
+    interface = LOOPBACK.get(sys.platform, "") if world.one_host else environment.interface_of(world.address)
+    if interface:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
     return os.environ.get("GLOO_SOCKET_IFNAME", "")
 
 

@@ -51,7 +51,7 @@ class Dtype(msgspec.Struct, frozen=True, kw_only=True):
         Payload values of copying operations lie in ``[0, modulus)``: the largest prime for which all bit
         patterns are distinct.
     limit : int
-        Largest whole number such that it and all smaller ones are exact: bound for reduced values.
+        Bound for reduced values: it and all smaller whole numbers are exact, and none has all bits set.
     is_integer : bool
         Whether a division truncates.
     """
@@ -100,7 +100,8 @@ DTYPES = Registry(
             Dtype(name="int32", itemsize=4, storage="i4", modulus=65521, limit=65521, is_integer=True),
             # 251 bit patterns of int8 are negative numbers; a reduction stays below the sign.
             Dtype(name="int8", itemsize=1, storage="i1", modulus=251, limit=127, is_integer=True),
-            Dtype(name="uint8", itemsize=1, storage="u1", modulus=251, limit=255, is_integer=True),
+            # 255 is what a buffer is poisoned with, and so no result.
+            Dtype(name="uint8", itemsize=1, storage="u1", modulus=251, limit=254, is_integer=True),
         )
     },
 )

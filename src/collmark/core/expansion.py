@@ -20,6 +20,7 @@ from collmark.core.units import format_nbytes
 
 IN_FLIGHT = 64 * 2**20  # bytes that a stream aims to have in flight at large sizes
 LEAST_MESSAGES = 4
+NAMED = 3  # operations that a notice names
 
 
 class Capability(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,9 +111,10 @@ def _notices(dropped: Mapping[str, list[int]], merged: int) -> tuple[str, ...]:
     notices = []
     if dropped:
         largest = max(max(sizes) for sizes in dropped.values())
+        more = f" and {len(dropped) - NAMED} more" if len(dropped) > NAMED else ""
         notices.append(
             f"left out {sum(map(len, dropped.values()))} sizes up to {format_nbytes(largest)} that are below one "
-            f"element per rank ({', '.join(dropped)})"
+            f"element per rank ({', '.join(list(dropped)[:NAMED])}{more})"
         )
     if merged:
         notices.append(f"{merged} sizes round to the same whole elements as another and are measured once")
@@ -133,7 +135,8 @@ def _refusal(capability: Capability, operation: Operation, dtype: Dtype, reducti
     refused = capability.refusal(operation, dtype, reduction)
     if refused:
         return f"{operation.name} {dtype.name} {reduction}".rstrip() + f": {refused}"
-    if reduction and contribution_of(reduction, ranks, dtype).span < 1:
+    # With one result for all epochs stale data would pass.
+    if reduction and contribution_of(reduction, ranks, dtype).span < 2:
         return f"{operation.name} {dtype.name} {reduction}: a result over {ranks} ranks cannot be checked exactly"
     try:
         check_ranks(operation, ranks)

@@ -157,6 +157,14 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         blocks = exchange.ranks if self.divides else 1
         return exchange.block * blocks * exchange.itemsize
 
+    def model_nbytes(self, exchange: Exchange) -> float:
+        """Return the bytes beside beta in T (:attr:`time_means`): bus bytes, or a ragged call's at the busiest rank."""
+        if exchange.counts is None:
+            return self.bus_factor(exchange.ranks) * self.nbytes_of(exchange)
+        lines = (*exchange.counts, *zip(*exchange.counts, strict=True))
+        busiest = max(sum(line) - line[position % exchange.ranks] for position, line in enumerate(lines))
+        return float(busiest * exchange.itemsize)
+
     def estimand_of(self, exchange: Exchange) -> Estimand:
         """Return the estimand; a rank with a partner it exchanges nothing with may leave a ragged call early."""
         if exchange.counts is None:

@@ -7,8 +7,9 @@ Copied values of source s, destination d, element i, epoch e are ``s + 101 e + h
 linear in s and e, so that exchanged rank blocks (up to M ranks) and data of an earlier epoch differ at every
 element; hashed in i, so that no shift maps a block onto itself.
 
-Reduced values follow :mod:`collmark.core.reduction` with step f = 1 + (fold(i) + 101 e) mod F, where fold adds
-the digits of i in base F: unlike ``i mod F`` it has no period, so that a shift by F elements shows too.
+Reduced values follow :mod:`collmark.core.reduction` with step f = 1 + (shuffle(i) + 101 e) mod F. The shuffle is
+made of random orders of 0 ... F - 1, one after the other: elements of one order differ, so that small blocks can be
+told apart, and no two blocks of several elements agree, as they would under a law that is linear in i.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from collmark.core.dtype import Bits, Dtype, encoded_integers
 from collmark.core.reduction import REDUCTIONS, Contribution
 
-EPOCH_STRIDE = 101  # prime to every modulus in use
+EPOCH_STRIDE = 101  # prime to every modulus and span in use
 TILE = 1 << 16  # elements of the hash pattern
 
 
@@ -62,7 +63,8 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
 @lru_cache(maxsize=8)
 def _pattern(modulus: int) -> NDArray[np.int32]:
     """Fixed random numbers in [0, modulus), shape (2 TILE,): the second half repeats the first, for slices."""
-    numbers = np.random.Generator(np.random.Philox(key=modulus)).integers(0, modulus, TILE, dtype=np.int32)
+    # Raw bits: unlike numpy's distributions they are the same in all its versions, and so on all ranks.
+    numbers = (np.random.Philox(key=modulus).random_raw(TILE) % modulus).astype(np.int32)
     return np.concatenate([numbers, numbers])
 
 
@@ -86,19 +88,32 @@ def fold(numbers: NDArray[np.int64], base: int) -> NDArray[np.int64]:
     return total % base
 
 
+@lru_cache(maxsize=16)
+def _shuffle(span: int) -> NDArray[np.int64]:
+    """Fixed random orders of 0 ... span - 1, one after the other, about TILE elements in all."""
+    orders = max(1, TILE // span)
+    words = np.random.Philox(key=span).random_raw(orders * span)
+    return np.argsort(words.reshape(orders, span), axis=1).ravel()
+
+
 def _steps(start: int, stop: int, span: int, epoch: int) -> NDArray[np.int64]:
-    """Return (fold(i) + 101 epoch) mod span, up to one multiple of span, for i = start ... stop - 1."""
-    first, last = start // span, (stop - 1) // span
+    """Return (shuffle(i) + 101 epoch) mod span, up to one multiple of span, for i = start ... stop - 1."""
+    shuffle = _shuffle(span)
+    first, last = start // shuffle.size, (stop - 1) // shuffle.size
     shift = (fold(np.arange(first, last + 1), span) + EPOCH_STRIDE * epoch) % span
+    begin, end = start - first * shuffle.size, stop - first * shuffle.size
     if first == last:
-        return np.arange(start - first * span, stop - first * span) + int(shift[0])
-    steps = (np.arange(span) + shift[:, None]).ravel()
-    return steps[start - first * span : stop - first * span]
+        return shuffle[begin:end] + int(shift[0])
+    return (shuffle + shift[:, None]).ravel()[begin:end]
 
 
 def contribution_of(reduction: str, ranks: int, dtype: Dtype) -> Contribution:
     """Return the exact contributions for `ranks` ranks; its span is 0 where the dtype cannot carry them."""
-    return REDUCTIONS[reduction].contribution(ranks, dtype.limit)
+    law = REDUCTIONS[reduction].contribution(ranks, dtype.limit)
+    if law.span > 1 and law.span % EPOCH_STRIDE == 0:
+        # Or the steps of successive epochs would be the same, and stale data right.
+        law = msgspec.structs.replace(law, span=law.span - 1)
+    return law
 
 
 def write_copied(out: Bits, dtype: Dtype, segment: Segment, offset: int, epoch: int) -> None:

@@ -144,33 +144,54 @@ def load_plan(path: Path) -> Plan:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         msg = f"plan {path}: {reason}; collmark plan --init writes one to start from"
         raise UsageError(msg) from error
+    plan, problems = _read(table)
     try:
-        plan = plan_from_table(table)
         check_plan(plan)
     except PlanError as error:
-        raise PlanError([f"plan {path}: {problem}" for problem in error.problems]) from error
+        problems += error.problems
+    if problems:
+        raise PlanError([f"plan {path}: {problem}" for problem in problems])
     return plan
 
 
 def plan_from_table(table: dict[str, Any]) -> Plan:
     """Turn a TOML table into a plan; values may be written as people write them (``"2 min"``, lists of sizes)."""
-    problems = [_unknown(key, Plan.__struct_fields__) for key in table if key not in Plan.__struct_fields__]
-    placements = table.get("placements")
-    rows = placements if isinstance(placements, list) else []
+    plan, problems = _read(table)
+    if problems:
+        raise PlanError(problems)
+    return plan
+
+
+def _read(table: dict[str, Any]) -> tuple[Plan, list[str]]:
+    """Return the plan as far as it can be read, with defaults for the rest, and everything that is wrong."""
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for key, value in table.items():
+        unknown = [_unknown(key, Plan.__struct_fields__)] if key not in Plan.__struct_fields__ else []
+        if key == "placements":
+            unknown = _unknown_in_rows(value)
+        problems += unknown
+        if unknown:
+            continue
+        try:
+            # One key at a time: msgspec stops at the first fault.
+            values[key] = getattr(msgspec.convert({key: _as_written(key, value)}, Plan), key)
+        except PlanError as error:
+            problems += error.problems
+        except msgspec.ValidationError as error:
+            problems.append(str(error).replace("`", "").replace(" - at $.", ": "))
+    return Plan(**values), problems
+
+
+def _unknown_in_rows(rows: object) -> list[str]:
     allowed = Placement.__struct_fields__
-    problems += [
+    return [
         f"placements: {_unknown(key, allowed)}"
-        for row in rows
+        for row in (rows if isinstance(rows, list) else [])
         if isinstance(row, dict)
         for key in row
         if key not in allowed
     ]
-    if problems:
-        raise PlanError(problems)
-    try:
-        return msgspec.convert({key: _as_written(key, value) for key, value in table.items()}, Plan)
-    except msgspec.ValidationError as error:
-        raise PlanError([str(error).replace("`", "").replace(" - at $.", ": ")]) from error
 
 
 def _as_written(key: str, value: object) -> object:

@@ -126,11 +126,14 @@ class Evidence(_Stored, frozen=True, kw_only=True):
 
 
 class SampleReference(_Stored, frozen=True, kw_only=True):
-    """Where the raw time stamps lie: int64 nanoseconds, shape (2 or 3, ranks, repetitions), C order."""
+    """Where the raw time stamps lie: int64 nanoseconds, shape (2 or 4, ranks, repetitions), C order."""
 
     file: Annotated[str, meaning("file in the run's folder")]
     offset: Annotated[int, meaning("first byte", B)]
-    shape: Annotated[tuple[int, int, int], meaning("entries: enter, exit and, for asynchronous backends, enqueued")]
+    shape: Annotated[
+        tuple[int, int, int],
+        meaning("layers (enter, exit; if asynchronous also queued and the device's interval), ranks, repetitions"),
+    ]
     crc32: Annotated[int, meaning("checksum of the bytes")]
 
 

@@ -62,7 +62,8 @@ def _sum(ranks: int, limit: int) -> Contribution:
 
 
 def _prod(_ranks: int, limit: int) -> Contribution:
-    return Contribution(span=limit, idle=1, carrier=(0, 1), result=(0, 1))
+    # From 2 on: a carrier that contributed 1 could be left out unseen.
+    return Contribution(span=limit - 1, idle=1, carrier=(1, 1), result=(1, 1))
 
 
 def _min(_ranks: int, limit: int) -> Contribution:

@@ -5,9 +5,11 @@ A record is on disk before the next case starts, and a fault while writing never
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import shutil
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
@@ -63,16 +65,18 @@ class RunFolder:
         folder = cls(path)
         try:
             path.mkdir(parents=True)
+        except FileExistsError as error:
+            where = "exists already" if path.exists() else f"cannot be made: {error.filename} is a file"
+            raise UsageError(f"{path} {where}; choose another --output or --label") from error
+        except OSError as error:
+            raise _unwritable(path, error.strerror) from error
+        try:
             (path / "logs").mkdir()
             folder.write_run(run)
             (path / RECORDS_FILE).touch()
-        except FileExistsError as error:
-            msg = f"{path} exists already; choose another --output or --label"
-            raise UsageError(msg) from error
         except (OSError, MeasurementError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            msg = f"cannot write results to {path}: {reason}; choose another place with --output"
-            raise UsageError(msg) from error
+            shutil.rmtree(path, ignore_errors=True)  # half a run would look like one
+            raise _unwritable(path, error.strerror if isinstance(error, OSError) else str(error)) from error
         return folder
 
     def read_run(self) -> Run:
@@ -97,11 +101,16 @@ class RunFolder:
         path = self.path / RUN_FILE
         temporary = path.with_suffix(".json.new")
         text = msgspec.json.format(msgspec.json.encode(run), indent=1)
-        with _keeping_disk_faults(path), temporary.open("wb") as file:
-            file.write(text + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        try:
+            with temporary.open("wb") as file:
+                file.write(text + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)  # what is left of it fills the disk for nothing
+            raise _disk_fault(path, error) from error
 
     def put_launch(self, launch: Launch) -> None:
         """Add a launch to run.json, or replace the one of the same id."""
@@ -144,8 +153,7 @@ class RunFolder:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            msg = f"cannot write results to {self.path}: {error.strerror}; choose another place with --output"
-            raise UsageError(msg) from error
+            raise _unwritable(self.path, error.strerror) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -162,11 +170,20 @@ class RunFolder:
             self._lock = None
 
     def mend(self) -> None:
-        """Cut off a torn last line, so that the next record starts on a line of its own."""
+        """Cut off a torn last line, so that the next record starts on a line of its own; a whole one is ended."""
         path = self.path / RECORDS_FILE
-        with _keeping_disk_faults(path), path.open("r+b") as file:
-            content = file.read()
-            file.truncate(content.rfind(b"\n") + 1)
+        try:
+            with path.open("r+b") as file:
+                content = file.read()
+                end = content.rfind(b"\n") + 1
+                if _is_record(content[end:]):
+                    file.write(b"\n")
+                else:
+                    file.truncate(end)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _unwritable(path, error.strerror) from error
 
 
 class Writer:
@@ -205,12 +222,18 @@ class Writer:
                 file=self._name, offset=offset, shape=(layers, ranks, repetitions), crc32=zlib.crc32(data)
             )
             record = msgspec.structs.replace(record, samples=reference)
-        _append(self._records, msgspec.json.encode(record) + b"\n")
+        try:
+            _append(self._records, msgspec.json.encode(record) + b"\n")
+        except MeasurementError:
+            if record.samples is not None:
+                with contextlib.suppress(OSError):
+                    os.truncate(self._samples, record.samples.offset)  # nobody would know whose they are
+            raise
         return record
 
 
 def read_samples(folder: RunFolder, reference: SampleReference) -> NDArray[np.int64]:
-    """Return the raw stamps of a record in ns, shape (2 or 3, ranks, repetitions), checked against the checksum."""
+    """Return the raw stamps of a record in ns, shape (2 or 4, ranks, repetitions), checked against the checksum."""
     path = folder.path / reference.file
     count = int(np.prod(reference.shape))
     try:
@@ -227,7 +250,7 @@ def read_samples(folder: RunFolder, reference: SampleReference) -> NDArray[np.in
 
 def _append(path: Path, data: bytes) -> int:
     """Append and flush to disk; return the offset. On a fault the file keeps its old length."""
-    with _keeping_disk_faults(path):
+    try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
             offset = os.fstat(descriptor).st_size
@@ -241,19 +264,22 @@ def _append(path: Path, data: bytes) -> int:
                 raise
         finally:
             os.close(descriptor)
+    except OSError as error:
+        raise _disk_fault(path, error) from error
     return offset
 
 
-class _keeping_disk_faults:  # noqa: N801 - reads as a statement
-    """Turn an OSError while writing into a MeasurementError that says what is kept."""
+def _is_record(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=Record)
+    except (msgspec.MsgspecError, ValueError):
+        return False
+    return True
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def __enter__(self) -> None:
-        return None
+def _unwritable(path: Path, reason: str | None) -> UsageError:
+    return UsageError(f"cannot write results to {path}: {reason}; choose another place with --output")
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            msg = f"cannot write {self._path}: {error.strerror}; everything finished before is kept"
-            raise MeasurementError(msg) from error
+
+def _disk_fault(path: Path, error: OSError) -> MeasurementError:
+    return MeasurementError(f"cannot write {path}: {error.strerror}; everything finished before is kept")

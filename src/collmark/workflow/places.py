@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from collmark.core.errors import CollmarkError, UnknownNameError, UsageError
+from collmark.core.errors import CollmarkError, UsageError, nearest
 from collmark.core.record import Run
 from collmark.core.store import RUN_FILE, RunFolder
 
@@ -46,13 +47,13 @@ def run_folders(root: Path) -> Iterator[tuple[RunFolder, Run]]:
     """Yield the runs below a folder, oldest first; what cannot be read is passed over."""
     if not root.is_dir():
         return
+    found = []
     for path in sorted(root.iterdir()):
         if (path / RUN_FILE).is_file():
             folder = RunFolder(path)
-            try:
-                yield folder, folder.read_run()
-            except CollmarkError:
-                continue
+            with contextlib.suppress(CollmarkError):
+                found.append((folder, folder.read_run()))
+    yield from sorted(found, key=lambda entry: entry[1].created)
 
 
 def find_run(name: str, output: Path | None = None) -> RunFolder:
@@ -78,4 +79,7 @@ def find_run(name: str, output: Path | None = None) -> RunFolder:
     labelled = [folder for folder, run in runs if run.label == name]
     if labelled:
         return labelled[-1]
-    raise UnknownNameError("run", name, (LATEST, *(folder.path.name for folder, _run in runs)))
+    labels = dict.fromkeys(run.label for _folder, run in runs if run.label)
+    close = nearest(name, (LATEST, *labels, *(folder.path.name for folder, _run in runs)))
+    msg = f"no run {name!r} under {root};" + (f" did you mean {close!r}?" if close else "") + " collmark list shows all"
+    raise UsageError(msg)

@@ -93,6 +93,9 @@ def default_ranks() -> int:
 
 def _placements(plan: Plan, ranks: int | None, joined: Joined | None) -> tuple[Placement, ...]:
     if joined is not None:
+        if len(plan.backends) > 1:
+            msg = f"ranks started by {joined.launcher} measure one backend at a time: name one with --backend"
+            raise UsageError(msg)
         there = Placement(nodes=joined.nodes, ranks_per_node=joined.ranks // joined.nodes)
         if ranks not in (None, joined.ranks):
             msg = f"--ranks {ranks}: {joined.launcher} has started {joined.ranks}; leave --ranks away"

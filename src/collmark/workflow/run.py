@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,8 +15,9 @@ import msgspec
 from collmark import __version__
 from collmark.bench.event import Event, LaunchStarted, PipedEvent, RunStarted
 from collmark.bench.job import Job
-from collmark.bench.launchers.joined import Joined, be_rank
+from collmark.bench.launchers.joined import Joined
 from collmark.bench.launchers.local import LocalLaunch
+from collmark.bench.launchers.seating import be_rank
 from collmark.bench.simulation.launch import simulate_launch
 from collmark.core.case import Case
 from collmark.core.errors import InterruptedRunError, MeasurementError, UsageError
@@ -94,6 +96,8 @@ def carry_out(folder: RunFolder, sink: Sink, signals: StopSignals, joined: Joine
     try:
         folder.mend()
         _Execution(folder, lock, sink, signals, joined).run()
+    except KeyboardInterrupt as error:
+        raise InterruptedRunError("stopped at once", signals.received or signal.SIGINT) from error
     finally:
         folder.unlock()
 
@@ -116,12 +120,8 @@ class _Execution:
         """Make the launches that are missing, and more while `auto` asks for them."""
         records = list(self._folder.records())
         launches = 1 if self._joined else self._plan.first_launches
-        if self._joined:
-            # Every process set that joins is one more launch of the whole plan.
-            records_now: list[Record] = []
-            rounds = missing_rounds(self._run, records_now, launches)
-        else:
-            rounds = missing_rounds(self._run, records, launches)
+        # Every process set that joins is one more launch of the whole plan, whatever is there.
+        rounds = missing_rounds(self._run, [] if self._joined else records, launches)
         self._announce(rounds, records)
         self._make(rounds)
         if self._plan.launches == AUTO and not self._joined:
@@ -149,8 +149,10 @@ class _Execution:
         launches = [group for cases in rounds for group in grouped(cases)]
         for position, ((backend, placement), cases) in enumerate(launches):
             remaining = self._ends - time.monotonic()
-            if remaining <= 0:
+            if remaining <= 0 and not self._joined:  # where others wait for rank 0, the launch ends in good order
                 return
+            if self._signals.received:
+                raise InterruptedRunError("stopped between launches", self._signals.received)
             self._one(backend, placement, cases, remaining / (len(launches) - position))
 
     def _one(self, backend: str, placement: Placement, cases: Sequence[Case], budget: float) -> None:
@@ -172,7 +174,7 @@ class _Execution:
             if backend == SIMULATED:
                 simulate_launch(job, self._emit, self._signals.is_stopping)
             elif self._joined:
-                be_rank(self._joined, job, self._emit, self._signals.is_stopping, self._sink.on_fault)
+                be_rank(self._joined, job, self._emit, lambda: self._signals.received, self._sink.on_fault)
             else:
                 logs = self._folder.path / "logs"
                 LocalLaunch(job, logs, keep=(self._lock,)).run(self._emit, self._signals.is_stopping)
@@ -230,6 +232,28 @@ def open_into(path: Path, prepared: Prepared, command: Sequence[str]) -> RunFold
     folder = RunFolder(path)
     same_plan(folder.read_run().plan, prepared.plan)
     return folder
+
+
+def follow(prepared: Prepared, joined: Joined, sink: Sink, signals: StopSignals | None = None) -> None:
+    """Be any rank but 0 of a joined launch: rank 0 knows the cases, writes and shows.
+
+    Raises
+    ------
+    UnavailableError, MeasurementError
+        If the launch does not come about, or is lost.
+    """
+    job = Job(
+        folder="",
+        launch=0,
+        backend=prepared.plan.backends[0],
+        placement=prepared.plan.placements[0],
+        cases=(),
+        plan=prepared.plan,
+        budget=0.0,
+        samples_left=0,
+        launcher=joined.launcher,
+    )
+    be_rank(joined, job, lambda _event: None, lambda: signals.received if signals else 0, sink.on_fault)
 
 
 def check_joined_launches(plan: Plan, joined: Joined, *, asked: bool) -> Plan:

@@ -1,0 +1,75 @@
+"""What the ranks of a launch know of each other: what each says when it joins, and what a backend sees of them."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+
+import msgspec
+
+from collmark.bench import environment
+from collmark.bench.handshake import Hello
+from collmark.bench.job import Job, Seat
+
+
+class Roster(msgspec.Struct, frozen=True, kw_only=True):
+    """What rank 0 tells everybody once all are there.
+
+    Attributes
+    ----------
+    one_host : bool
+        All ranks share one loopback.
+    host : str
+        Address by which every rank reaches rank 0.
+    """
+
+    one_host: bool
+    host: str
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """A backend's view of the ranks (:class:`collmark.bench.session.World`)."""
+
+    rank: int
+    ranks: int
+    local_rank: int
+    one_host: bool
+    host: str
+    address: str
+    timeout: float
+    hand_over: Callable[[bytes], bytes]
+
+    def share(self, value: bytes) -> bytes:
+        """Return rank 0's value on every rank."""
+        return self.hand_over(value)
+
+
+def hello_of(seat: Seat) -> Hello:
+    """Return what this process says of itself when it joins."""
+    return Hello(
+        rank=seat.rank,
+        ranks=seat.ranks,
+        host=socket.gethostname(),
+        clock=environment.clock_id(),
+        network=environment.network_id(),
+        pid=os.getpid(),
+        cores=environment.usable_cores(),
+        purpose="",
+        proof=b"",
+        nonce=b"",
+    )
+
+
+def group_of(job: Job, seat: Seat, roster: Roster, address: str, share: Callable[[bytes], bytes]) -> Group:
+    """Return what a backend is told when it is opened."""
+    return Group(
+        rank=seat.rank,
+        ranks=seat.ranks,
+        local_rank=seat.local_rank,
+        one_host=roster.one_host,
+        host=roster.host,
+        address=address,
+        timeout=job.plan.timeout,
+        hand_over=share,
+    )

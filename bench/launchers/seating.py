@@ -1,0 +1,130 @@
+"""Be one rank of a launch that torchrun, mpiexec or srun has started, once all ranks have seen each other."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Callable
+
+from collmark.bench import environment
+from collmark.bench.control import PULSES
+from collmark.bench.event import PipedEvent
+from collmark.bench.group import hello_of
+from collmark.bench.handshake import join
+from collmark.bench.job import Job, Seat
+from collmark.bench.launchers.joined import Joined
+from collmark.bench.lead import follow, lead
+from collmark.bench.watchdog import LOST_STATUS, STOP_SECONDS, Loss, Watchdog
+from collmark.core.errors import CollmarkError, InterruptedRunError, UnavailableError
+
+FIRST_PORT, PORTS, TRIES = 20000, 9000, 8
+
+
+def seat_of(joined: Joined) -> Seat:
+    """Return this rank's place: port and secret follow from the job, the same on every rank.
+
+    The secret keeps launches apart; it hides nothing from other users of the machine, unless COLLMARK_SECRET does.
+    """
+    local = environment.boot_id() if joined.nodes == 1 else ""
+    words = f"{joined.job}/{os.getuid()}/{local}/{os.environ.get('COLLMARK_SECRET', '')}"
+    digest = hashlib.sha256(words.encode()).digest()
+    first = FIRST_PORT + int.from_bytes(digest[:4], "little") % PORTS
+    return Seat(
+        rank=joined.rank,
+        ranks=joined.ranks,
+        local_rank=joined.local_rank,
+        addresses=tuple((joined.host, first + offset) for offset in range(TRIES)),
+        secret=digest,
+    )
+
+
+def open_listener(seat: Seat, nodes: int) -> socket.socket:
+    """Listen at the first free of rank 0's addresses.
+
+    Raises
+    ------
+    UnavailableError
+        If another rank 0 of the same job is there already, or no port is free.
+    """
+    for host, port in seat.addresses:
+        try:
+            return _listen(host, port, nodes, 2 * seat.ranks)
+        except socket.gaierror as error:
+            raise UnavailableError(f"rank 0's host {host} has no address: {error.strerror}") from error
+        except OSError:
+            try:
+                # A hub that knows our secret tells us that we are the second rank 0, by raising UnavailableError.
+                join([(host, port)], seat.secret, hello_of(seat), PULSES, timeout=1.0).close()
+            except UnavailableError as error:
+                if "two processes" in str(error):
+                    raise
+    host, port = seat.addresses[0]
+    raise UnavailableError(
+        f"rank 0 cannot listen on {host}, ports {port} to {port + TRIES - 1}: is {host} an address of this host?"
+    )
+
+
+def _listen(host: str, port: int, nodes: int, backlog: int) -> socket.socket:
+    family, _type, _protocol, _name, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    if nodes > 1 and str(address[0]).startswith(("127.", "::1")):
+        # Many systems give the own host name a loopback address, which no other host reaches.
+        address = ("::" if family == socket.AF_INET6 else "", port)
+    return socket.create_server(address[:2], family=family, backlog=backlog)
+
+
+def be_rank(
+    joined: Joined,
+    job: Job,
+    emit: Callable[[PipedEvent], None],
+    signalled: Callable[[], int],
+    on_fault: Callable[[str], None],
+) -> None:
+    """Be one rank of a joined launch; only rank 0 emits events.
+
+    Parameters
+    ----------
+    joined, job
+        Which rank, and what to do; ranks but 0 need no cases.
+    emit : callable
+        Receives what happens, on rank 0.
+    signalled : callable
+        Number of the signal that asks this process to stop; 0 while there is none.
+    on_fault : callable
+        Receives one line before the watchdog ends this process.
+
+    Raises
+    ------
+    UnavailableError, MeasurementError, InterruptedRunError
+        As :func:`collmark.bench.lead.lead`.
+    """
+    seat = seat_of(joined)
+    leads = seat.rank == 0
+
+    def on_loss(loss: Loss) -> None:
+        if leads or not loss.told:
+            on_fault(loss.text)  # what rank 0 has told us it has told the user as well
+
+    watchdog = Watchdog(job.plan.timeout, on_loss)
+    watchdog.watch_signals(signalled, STOP_SECONDS if leads else STOP_SECONDS + 1)
+    try:
+        if leads:
+            listener = open_listener(seat, joined.nodes)
+            watchdog.start()
+            lead(job, seat, listener, watchdog, emit, lambda: signalled() != 0)
+        else:
+            watchdog.start()
+            follow(job, seat, watchdog)
+    except CollmarkError as error:
+        watchdog.last_words(str(error), _status_of(error, signalled()))
+        raise
+    finally:
+        watchdog.end()
+    if signalled():
+        raise InterruptedRunError("stopped", signalled())
+
+
+def _status_of(error: CollmarkError, signal_number: int) -> int:
+    if isinstance(error, InterruptedRunError):
+        return 128 + (signal_number or error.signal_number)
+    return 3 if isinstance(error, UnavailableError) else LOST_STATUS

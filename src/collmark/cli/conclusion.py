@@ -1,0 +1,110 @@
+"""What is said after a run: the table, what became of the records, what disturbed them, and what to do next."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from collmark.cli import figures
+from collmark.cli.console import Terminal
+from collmark.cli.table import SIMULATED_WORD, result_lines
+from collmark.core.case import Scheduling
+from collmark.core.disturbance import findings
+from collmark.core.record import Record, Run, Status
+from collmark.core.units import format_duration
+from collmark.workflow.listing import (
+    OURS,
+    busiest,
+    count_statuses,
+    expected_records,
+    skewed_share,
+    summarise,
+    variation,
+)
+
+ALWAYS_COUNTED = (Status.CONVERGED, Status.BUDGET, Status.UNSTABLE, Status.WRONG)
+NAMED = 3  # cases of one kind that are named
+
+
+def print_table(terminal: Terminal, run: Run, records: Sequence[Record]) -> None:
+    """Write the table of a run to stdout."""
+    rows = summarise(run.cases, records)
+    simulated = any(record.simulated for record in records)
+    lines = result_lines(rows, simulated=simulated, width=terminal.width(), paint=terminal.painter(sys.stdout))
+    terminal.out("\n".join(lines))
+
+
+def print_summary(terminal: Terminal, run: Run, records: Sequence[Record], seconds: float | None) -> None:
+    """Write what became of the records and what disturbed them to stderr; warnings come last."""
+    for line in summary_lines(run, records, seconds):
+        terminal.say(line)
+    for line in warning_lines(run, records):
+        terminal.warn(line)
+
+
+def summary_lines(run: Run, records: Sequence[Record], seconds: float | None) -> list[str]:
+    """Return counts, variation and disturbances."""
+    lines = [count_words(records, seconds)]
+    varies = variation(records)
+    if varies is not None:
+        lines.append(
+            f"launches differ by {figures.percent(varies.between)} %, repetitions inside one launch by "
+            f"{figures.percent(varies.within)} % (standard deviations, median over cases)"
+        )
+    skewed = skewed_share(records)
+    if skewed is not None:
+        lines.append(f"ranks entered more than 10 % of T apart in {figures.percent(skewed)} % of repetitions")
+    return lines + findings(run, records)
+
+
+def count_words(records: Sequence[Record], seconds: float | None) -> str:
+    """Return how many records there are of each status."""
+    counts = count_statuses(records)
+    total = sum(counts.values())
+    words = [f"{counts.get(status, 0)} {status}" for status in ALWAYS_COUNTED]
+    words += [f"{counts[Status.FAILED]} {Status.FAILED}"] if counts.get(Status.FAILED) else []
+    took = "" if seconds is None else f" in {format_duration(seconds)}"
+    return f"{total} record{'' if total == 1 else 's'}{took}: {', '.join(words)}"
+
+
+def warning_lines(run: Run, records: Sequence[Record]) -> list[str]:
+    """Return what the user should know before believing the figures."""
+    lines = []
+    over = busiest(record for record in records if record.sentinel is None)
+    if over is not None:
+        threads, cores = over
+        words = f"up to {threads} busy threads on {cores} core{'' if cores == 1 else 's'}"
+        if run.plan.scheduling is Scheduling.FIFO:
+            lines.append(f"note: {words}, run at SCHED_FIFO")
+        else:
+            lines.append(f"warning: {words}: these figures are a scheduler test")
+    if any(record.simulated for record in records):
+        lines.append(f"{SIMULATED_WORD}: no figure above was measured")
+    return lines
+
+
+def wrong_words(records: Sequence[Record], status: Status) -> str:
+    """Return the cases of a bad status in words, the first few with what happened."""
+    bad = [record for record in records if record.status is status and record.sentinel is None]
+    named = [f"{record.case}, launch {record.launch}: {record.check.first or record.error}" for record in bad[:NAMED]]
+    more = f"; and {len(bad) - NAMED} more" if len(bad) > NAMED else ""
+    return "; ".join(named) + more
+
+
+def missing_records(run: Run, records: Sequence[Record]) -> int:
+    """Return the records that the plan asks for and that are not there."""
+    return max(0, expected_records(run) - sum(record.sentinel is None for record in records))
+
+
+def resume_command(path: Path | str) -> str:
+    """Return the command that measures what is missing."""
+    return f"collmark run --resume {shlex.quote(str(path))}"
+
+
+def next_command(path: Path | str, run: Run, records: Sequence[Record]) -> str:
+    """Return a command that makes sense now."""
+    if missing_records(run, records) and not any(launch.launcher != OURS for launch in run.launches):
+        return resume_command(path)
+    return f"collmark export {shlex.quote(str(path))} --format csv"

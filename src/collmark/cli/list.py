@@ -1,0 +1,98 @@
+"""``collmark list``: the runs of a results folder, or one run's table again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from collmark.cli import options as opt
+from collmark.cli.console import Terminal
+from collmark.cli.grammar import terminal_of, with_examples
+
+if TYPE_CHECKING:
+    from collmark.workflow.listing import Overview
+
+NAMED = 3  # operations of a run that are named
+
+with_examples("collmark list", "collmark list", "collmark list latest")
+
+
+def list_runs(
+    context: typer.Context,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="A path, a label or latest: show its table.")] = None,
+    output: opt.Output = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """List runs, or show one run's table again."""
+    terminal = terminal_of(context)
+    root = Path(output) if output else None
+    if run is not None:
+        _show_run(run, root, terminal, as_json=as_json)
+        return
+
+    from collmark.workflow.listing import overviews
+    from collmark.workflow.places import results_root
+
+    found = overviews(results_root(root))
+    if as_json:
+        import msgspec
+
+        terminal.emit({"root": str(results_root(root)), "runs": msgspec.to_builtins(found)})
+        return
+    _print_overviews(found, terminal)
+    for overview in found:
+        if overview.problem:
+            terminal.warn(f"warning: {overview.problem}")
+    if not found:
+        terminal.say(f"no runs under {results_root(root)}; collmark demo makes one")
+
+
+def _print_overviews(found: list[Overview], terminal: Terminal) -> None:
+    from collmark.cli.layout import Align, Column, lay_out
+    from collmark.cli.table import SIMULATED_WORD
+
+    def statuses(overview: Overview) -> str:
+        if overview.problem:
+            return "unreadable"
+        words = ", ".join(f"{count} {status}" for status, count in overview.statuses.items())
+        return f"{SIMULATED_WORD} {words}".strip() if overview.simulated else words or "-"
+
+    def operations(overview: Overview) -> str:
+        names = ", ".join(overview.operations[:NAMED])
+        more = len(overview.operations) - NAMED
+        return f"{names} and {more} more" if more > 0 else names
+
+    columns = [
+        Column(name="run", cells=[overview.name for overview in found]),
+        Column(name="label", cells=[overview.label or "-" for overview in found]),
+        Column(name="created (UTC)", cells=[overview.created[:16].replace("T", " ") for overview in found]),
+        Column(name="backend", cells=[",".join(overview.backends) for overview in found]),
+        Column(name="ranks", cells=[",".join(map(str, overview.ranks)) for overview in found], align=Align.RIGHT),
+        Column(name="records", cells=[f"{o.records}/{o.expected}" for o in found], align=Align.RIGHT),
+        Column(name="statuses", cells=[statuses(overview) for overview in found]),
+        Column(name="operations", cells=[operations(overview) for overview in found]),
+    ]
+    terminal.out("\n".join(lay_out(columns, terminal.width(), terminal.painter(sys.stdout))))
+
+
+def _show_run(name: str, root: Path | None, terminal: Terminal, *, as_json: bool) -> None:
+    from collmark.cli.conclusion import print_summary, print_table
+    from collmark.workflow.places import find_run
+
+    folder = find_run(name, root)
+    run, records = folder.read_run(), list(folder.records())
+    if as_json:
+        import msgspec
+
+        from collmark.cli.stream import record_object
+
+        terminal.emit({"run": msgspec.to_builtins(run), "records": [record_object(record) for record in records]})
+        return
+    terminal.say(f"{folder.path}: {run.created}, {' '.join(run.command)}")
+    for notice in run.notices:
+        terminal.warn(f"note: {notice}")
+    print_table(terminal, run, records)
+    print_summary(terminal, run, records, None)

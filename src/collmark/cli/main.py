@@ -1,0 +1,109 @@
+"""The program: from arguments to an exit status.
+
+Only what every command needs is imported here: on a terminal the first word stands before any library is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collmark.cli.application import app
+    from collmark.cli.console import Terminal
+
+__all__ = ["app", "main", "run"]
+
+ANYWHERE = {"-v": 1, "--verbose": 1, "-q": -1, "--quiet": -1}
+SLOW_TO_START = ("run", "demo")
+
+
+def __getattr__(name: str) -> object:
+    if name == "app":
+        from collmark.cli.application import app
+
+        return app
+    raise AttributeError(name)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its status.
+
+    Parameters
+    ----------
+    argv : sequence of str or None
+        Arguments without the program's name; those of the process unless given.
+    """
+    sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
+
+
+def run(words: list[str]) -> int:
+    """Run the command line and return the exit status."""
+    waiting = _say_first_word(words)
+    from collmark.cli.console import Terminal, spoken_warnings
+    from collmark.cli.faults import report
+
+    debug = "--debug" in words
+    verbosity = sum(ANYWHERE.get(word, 0) for word in words)
+    terminal = Terminal(verbosity=verbosity, color=_color(words))
+    kept = _without_common(words)
+    try:
+        with spoken_warnings(terminal):
+            import collmark.bench  # speaks where the checkout lost its links
+
+            del collmark
+            return _dispatch(kept, terminal, waiting)
+    except BrokenPipeError:
+        # The reader of our output has gone. Python would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it is, it becomes one line
+        return report(error, terminal, as_json="--json" in words, debug=debug)
+
+
+def _dispatch(words: list[str], terminal: Terminal, waiting: bool) -> int:
+    from typer.main import get_command
+
+    from collmark.cli.application import app
+
+    if waiting:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+    result = get_command(app).main(args=words, prog_name="collmark", standalone_mode=False, obj=terminal)
+    sys.stdout.flush()
+    return result if isinstance(result, int) else 0
+
+
+def _say_first_word(words: list[str]) -> bool:
+    """Show that something happens while libraries load; it is taken back before the first real line."""
+    quiet = {"-q", "--quiet", "-h", "--help"} & set(words)
+    if quiet or not {*SLOW_TO_START} & set(words[:3]):
+        return False
+    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    sys.stderr.write("reading the plan ...")
+    sys.stderr.flush()
+    return True
+
+
+def _color(words: list[str]) -> str:
+    for position, word in enumerate(words):
+        if word.startswith("--color="):
+            return word.removeprefix("--color=")
+        if word == "--color" and position + 1 < len(words):
+            return words[position + 1]
+    return "auto"
+
+
+def _without_common(words: list[str]) -> list[str]:
+    """Move what may stand anywhere to the front, where the program's own options are read."""
+    common, rest, take = [], [], False
+    for word in words:
+        if take or word in {*ANYWHERE, "--debug", "--color"} or word.startswith("--color="):
+            common.append(word)
+            take = word == "--color" and not take
+        else:
+            rest.append(word)
+    return [*common, *rest]

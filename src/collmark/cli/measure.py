@@ -1,0 +1,139 @@
+"""Carry out a run before the eyes of a user: signals, progress, table, and what went wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from collmark.bench.event import Event
+from collmark.bench.launchers.joined import Joined
+from collmark.cli.conclusion import (
+    next_command,
+    print_summary,
+    print_table,
+    resume_command,
+    wrong_words,
+)
+from collmark.cli.console import Terminal, write_error
+from collmark.cli.faults import LOST, error_object
+from collmark.cli.progress import Narrator
+from collmark.cli.stream import write_end, write_event
+from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError, VerificationError
+from collmark.core.record import Record, Run, Status
+from collmark.core.store import RunFolder
+from collmark.workflow.interruption import StopSignals
+from collmark.workflow.prepare import SIMULATED, Prepared
+from collmark.workflow.run import Sink, carry_out, follow
+
+
+class Session:
+    """One run, carried out.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run.
+    terminal : Terminal
+        Where to show it.
+    joined : Joined or None
+        The launcher that started this process, if any.
+    as_json : bool
+        Write events to stdout instead of a table.
+    """
+
+    def __init__(self, folder: RunFolder, terminal: Terminal, *, joined: Joined | None, as_json: bool) -> None:
+        self._folder = folder
+        self._terminal = terminal
+        self._joined = joined
+        self._as_json = as_json
+        redraws = terminal.can_redraw() and not (as_json and os.isatty(1))
+        kept = list(folder.records())
+        self._narrator = Narrator(terminal, kept, redraws=redraws, is_rank=joined is not None)
+
+    def run(self) -> None:
+        """Measure what is missing, then show it.
+
+        Raises
+        ------
+        CollmarkError
+            If anything went wrong; everything finished is kept, and was shown.
+        """
+        began = time.monotonic()
+        sink = Sink(emit=self._take, on_fault=self._on_fault)
+        try:
+            with self._narrator, StopSignals(self._on_first) as signals:
+                carry_out(self._folder, sink, signals, self._joined)
+        except MeasurementError as error:
+            raise MeasurementError(f"{error}; {self._kept_words()}") from error
+        except (InterruptedRunError, KeyboardInterrupt) as error:
+            self._show(time.monotonic() - began, is_over=False)
+            number = getattr(error, "signal_number", signal.SIGINT)
+            words = f"stopped by {signal.Signals(number).name}; {self._kept_words()}"
+            raise InterruptedRunError(words, number) from error
+        self._show(time.monotonic() - began, is_over=True)
+
+    def _take(self, event: Event) -> None:
+        if self._as_json:
+            write_event(self._terminal, event)
+        self._narrator.take(event)
+
+    def _on_first(self, number: int) -> None:
+        del number
+        kept = sum(record.sentinel is None for record in self._narrator.course.records)
+        self._terminal.warn(f"stopping after this repetition, {kept} records kept; Ctrl-C again stops at once")
+
+    def _on_fault(self, text: str) -> None:
+        """Say why this process is about to end: it is a rank, and another one has gone."""
+        words = f"{text}; {self._kept_words()}"
+        self._terminal.divert = None
+        write_error(f"error: {words}")
+        if self._as_json:
+            self._terminal.emit(error_object(words, LOST, MeasurementError.__name__))
+
+    def _kept_words(self) -> str:
+        course = self._narrator.course
+        kept = sum(record.sentinel is None for record in course.records)
+        total = max(kept, len(course.records) and kept + course.total - course.done)
+        words = f"{kept} of {total or course.total} records kept"
+        if self._joined:
+            return f"{words} in {self._folder.path}; for another launch repeat the whole command with --into"
+        return f"{words}, resume with: {resume_command(self._folder.path)}"
+
+    def _show(self, seconds: float, *, is_over: bool) -> None:
+        run, records = self._folder.read_run(), list(self._folder.records())
+        if self._as_json:
+            if is_over:
+                write_end(self._terminal, self._folder.path, run, records, seconds)
+        elif any(record.sentinel is None for record in records):
+            print_table(self._terminal, run, records)
+        print_summary(self._terminal, run, records, seconds)
+        if is_over:
+            self._finish(run, records)
+
+    def _finish(self, run: Run, records: list[Record]) -> None:
+        """Say what to do next, or raise what is wrong with the results."""
+        self._terminal.say_whole(f"results in {self._folder.path}")
+        if self._joined and len(run.launches) == 1:
+            self._terminal.say(f"for another launch, and so an interval, repeat it with --into {self._folder.path}")
+        self._terminal.say_whole(f"next: {next_command(self._folder.path, run, records)}")
+        statuses = {record.status for record in records}
+        if Status.WRONG in statuses:
+            raise VerificationError(
+                f"wrong results: {wrong_words(records, Status.WRONG)}; no bandwidth is shown for them"
+            )
+        if Status.FAILED in statuses:
+            raise UnavailableError(f"cases failed: {wrong_words(records, Status.FAILED)}")
+
+
+def be_follower(prepared: Prepared, joined: Joined) -> None:
+    """Be a rank that shows nothing, unless it is the first to know of a fault."""
+    if SIMULATED in prepared.plan.backends:
+        return  # rank 0 plays all the others
+
+    def on_fault(text: str) -> None:
+        if not text.startswith("rank 0"):
+            write_error(f"error: rank {joined.rank} gives up: {text}")
+
+    with StopSignals(lambda _number: None) as signals:
+        follow(prepared, joined, Sink(emit=lambda _event: None, on_fault=on_fault), signals)

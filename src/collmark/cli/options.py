@@ -1,0 +1,129 @@
+"""The options that lay a plan's axes and limits, shared by the commands that read a plan.
+
+All are read as text; :mod:`collmark.workflow.planning` knows what they mean, so that a wrong value is answered in
+collmark's words and before any library is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+PlanFile = Annotated[str | None, typer.Argument(metavar="PLAN.toml", help="A plan; options win over it.")]
+Operations = Annotated[
+    list[str] | None,
+    typer.Option("--operation", metavar="NAMES", help="Operations, as all_reduce,all_to_all; repeatable."),
+]
+Sizes = Annotated[
+    str | None,
+    typer.Option(
+        "--sizes",
+        metavar="SWEEP",
+        help="FIRST:LAST:xFACTOR, FIRST:LAST:+STEP or a list. K, M, G and KiB, MiB, GiB are binary; KB, MB, GB "
+        "decimal.",
+    ),
+]
+Dtypes = Annotated[
+    list[str] | None, typer.Option("--dtype", metavar="NAMES", help="Element types, as float32,bfloat16.")
+]
+Reductions = Annotated[list[str] | None, typer.Option("--reduction", metavar="NAMES", help="Reductions, as sum,max.")]
+Backends = Annotated[
+    list[str] | None, typer.Option("--backend", metavar="NAMES", help="What moves the bytes, as gloo.")
+]
+Ranks = Annotated[str | None, typer.Option("--ranks", metavar="N", help="Local ranks; as many as cores, at most 8.")]
+Launches = Annotated[
+    str | None,
+    typer.Option("--launches", metavar="N|auto", help="Fresh process sets, the unit of every interval (5)."),
+]
+Precision = Annotated[
+    str | None,
+    typer.Option("--precision", metavar="SHARE", help="Half-width at which a case is done, as 5% (the default)."),
+]
+CaseBudget = Annotated[
+    str | None, typer.Option("--case-budget", metavar="TIME", help="Most time for a case in one launch (2 s).")
+]
+Budget = Annotated[
+    str | None, typer.Option("--budget", metavar="TIME", help="Most time for the whole run; 0 for no bound.")
+]
+Timeout = Annotated[
+    str | None, typer.Option("--timeout", metavar="TIME", help="Silence after which a rank is given up (30 s).")
+]
+SchedulingClass = Annotated[
+    str | None, typer.Option("--scheduling", metavar="other|fifo", help="Scheduling class of the ranks.")
+]
+Bind = Annotated[str | None, typer.Option("--bind", metavar="none|cores", help="Give each rank a share of the cores.")]
+Messages = Annotated[
+    str | None, typer.Option("--messages", metavar="N", help="Most messages in flight per call of a stream (64).")
+]
+Traffic = Annotated[
+    str | None,
+    typer.Option("--traffic", metavar="NAME", help="Counts of all_to_all_v: uniform or zipf:EXPONENT[:SEED]."),
+]
+Seed = Annotated[str | None, typer.Option("--seed", metavar="N", help="Seeds the order of cases (1).")]
+Samples = Annotated[
+    str | None, typer.Option("--samples", metavar="SIZE", help="Raw samples kept per run (64 MiB); 0 for none.")
+]
+Simulate = Annotated[
+    list[str] | None,
+    typer.Option("--simulate", metavar="KEY=VALUE", help="What the simulated backend plants; repeatable."),
+]
+Oversubscribe = Annotated[
+    bool, typer.Option("--oversubscribe", help="Allow more ranks than cores: times the scheduler.")
+]
+Output = Annotated[
+    str | None,
+    typer.Option("--output", metavar="FOLDER", help="Where runs lie: else COLLMARK_RESULTS, else ./results."),
+]
+Label = Annotated[str | None, typer.Option("--label", metavar="NAME", help="A name for the run.")]
+Into = Annotated[
+    str | None,
+    typer.Option("--into", metavar="RUN", help="Join this run, or make it: for ranks started by a launcher."),
+]
+Resume = Annotated[
+    str | None, typer.Option("--resume", metavar="RUN", help="Measure only what is missing in this run.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, SI units, for machines.")]
+
+
+def given(parameters: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the texts of the options that were used.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Parsed parameters of a command by their Python names.
+    names : mapping of str to str
+        Python name to option name.
+    """
+    used = {}
+    for name, option in names.items():
+        value = parameters.get(name)
+        if isinstance(value, str):
+            used[option] = [value]
+        elif value:
+            used[option] = list(value)
+    return used
+
+
+PLAN_OPTIONS = {
+    "operation": "--operation",
+    "sizes": "--sizes",
+    "dtype": "--dtype",
+    "reduction": "--reduction",
+    "backend": "--backend",
+    "launches": "--launches",
+    "precision": "--precision",
+    "case_budget": "--case-budget",
+    "budget": "--budget",
+    "timeout": "--timeout",
+    "scheduling": "--scheduling",
+    "bind": "--bind",
+    "messages": "--messages",
+    "traffic": "--traffic",
+    "seed": "--seed",
+    "samples": "--samples",
+    "simulate": "--simulate",
+}
+"""Python name of each parameter that lays the plan, and the option behind it."""

@@ -1,0 +1,112 @@
+"""The table of a run: one row a case, one unit per column and run."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from collmark.cli import figures
+from collmark.cli.layout import CONTINUED, Align, Column, Paint, lay_out
+from collmark.core.record import Status
+from collmark.workflow.listing import Row
+from collmark.workflow.planning import placement_words
+
+STATUS_STYLE = {
+    Status.CONVERGED: "good",
+    Status.BUDGET: "caution",
+    Status.UNSTABLE: "caution",
+    Status.WRONG: "bad",
+    Status.FAILED: "bad",
+}
+SIMULATED_WORD = "SIMULATED"
+
+
+def case_columns(rows: Sequence[Row]) -> list[Column]:
+    """Return the columns that say what a case is."""
+    cases = [row.case for row in rows]
+    return [
+        Column(name="operation", cells=[case.operation for case in cases]),
+        Column(
+            name="nbytes",
+            cells=[figures.nbytes(case.nbytes, case.requested_nbytes) for case in cases],
+            align=Align.RIGHT,
+        ),
+        Column(name="count", cells=[str(case.count) if case.nbytes else "-" for case in cases], align=Align.RIGHT),
+        Column(name="dtype", cells=[case.dtype if case.nbytes else "-" for case in cases]),
+        Column(name="redop", cells=[case.reduction or "-" for case in cases]),
+    ]
+
+
+def result_columns(rows: Sequence[Row]) -> list[Column]:
+    """Return the columns that say what was measured."""
+    halves = [figures.percent(row.half_width) for row in rows]
+    brackets = [
+        half if row.is_over_launches or half == "-" else f"({half})" for half, row in zip(halves, rows, strict=True)
+    ]
+    columns = [
+        Column(name="time", unit="(us)", cells=[figures.microseconds(row.seconds) for row in rows], align=Align.POINT),
+        Column(name="95 %", unit="(+-%)", cells=brackets, align=Align.POINT),
+        Column(
+            name="algbw",
+            unit="(GB/s)",
+            leads=True,
+            cells=[figures.gigabytes(r.algorithm_bandwidth) for r in rows],
+            align=Align.POINT,
+        ),
+        Column(
+            name="busbw", unit="(GB/s)", cells=[figures.gigabytes(r.bus_bandwidth) for r in rows], align=Align.POINT
+        ),
+        Column(name="wrong", cells=["-" if row.wrong is None else str(row.wrong) for row in rows], align=Align.POINT),
+        Column(
+            name="status",
+            cells=[_status(row) for row in rows],
+            styles=["muted" if row.status is None else STATUS_STYLE[row.status] for row in rows],
+        ),
+    ]
+    if len({row.launches for row in rows if row.launches}) > 1:
+        columns.insert(2, Column(name="n", cells=[str(row.launches) for row in rows], align=Align.POINT))
+    return columns
+
+
+def _status(row: Row) -> str:
+    if row.status is None:
+        return "-"
+    some, records = row.share
+    return str(row.status) if some == records else f"{row.status} {some}/{records}"
+
+
+def caption(rows: Sequence[Row], *, simulated: bool) -> str:
+    """Return the line above a table: what was measured where, and what the intervals are over."""
+    case = rows[0].case
+    words = f"{case.backend}, {case.device}, {placement_words(case.placement)}; {interval_words(rows)}"
+    return f"{SIMULATED_WORD} {words}" if simulated else words
+
+
+def interval_words(rows: Sequence[Row]) -> str:
+    """Return what the intervals in a table are over."""
+    counts = {row.launches for row in rows if row.launches}
+    if not counts:
+        return "no times"
+    if counts == {1}:
+        return "one launch: no interval over launches; in brackets: inside it"
+    if len(counts) == 1:
+        return f"intervals: 95 % over {counts.pop()} launches"
+    return f"intervals: 95 % over n launches{', in brackets: inside one' if 1 in counts else ''}"
+
+
+def sections(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows that may stand in one table: one backend on one placement."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.case.backend, str(row.case.placement)), []).append(row)
+    return list(groups.values())
+
+
+def result_lines(rows: Sequence[Row], *, simulated: bool, width: int, paint: Paint) -> list[str]:
+    """Return the whole table of a run, a section for each backend and placement."""
+    lines: list[str] = []
+    for section in sections(rows):
+        lines += [""] if lines else []
+        lines += textwrap.wrap(caption(section, simulated=simulated), width, subsequent_indent=CONTINUED)
+        lines += lay_out([*case_columns(section), *result_columns(section)], width, paint)
+    return lines

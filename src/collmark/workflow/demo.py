@@ -1,0 +1,57 @@
+"""The demonstration: what this machine can do without being asked anything."""
+
+from __future__ import annotations
+
+import msgspec
+
+from collmark.bench import scheduling
+from collmark.bench.environment import usable_cores
+from collmark.core.case import Binding, Scheduling
+from collmark.core.placement import Placement
+from collmark.core.plan import FIRST_LAUNCHES, Plan
+from collmark.core.units import Seconds
+
+OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "ping_pong", "stream")
+LEAST_RANKS, MOST_RANKS = 2, 4
+BUDGET: Seconds = 240.0
+MEASURING = 235 / 240  # of the time allowed; the rest is for the start and the end of the program
+CASE_BUDGET: Seconds = 4.0
+
+
+class Demo(msgspec.Struct, frozen=True, kw_only=True):
+    """What the demonstration does here.
+
+    Attributes
+    ----------
+    plan : Plan
+        Its plan.
+    oversubscribe : bool
+        It needs more ranks than there are cores.
+    remarks : tuple of str
+        What was decided and why.
+    """
+
+    plan: Plan
+    oversubscribe: bool
+    remarks: tuple[str, ...]
+
+
+def make_demo(*, launches: int | str = FIRST_LAUNCHES, budget: Seconds = BUDGET) -> Demo:
+    """Return the demonstration for this machine."""
+    cores, refusal = usable_cores(), scheduling.refusal()
+    ranks = min(MOST_RANKS, max(LEAST_RANKS, cores))
+    remarks = []
+    if ranks > cores:
+        remarks.append(f"{ranks} ranks share {cores} core: these figures time the scheduler, not the network")
+    if refusal:
+        remarks.append("without the right to SCHED_FIFO: these figures are a scheduler test")
+    plan = Plan(
+        operations=OPERATIONS,
+        placements=(Placement(ranks_per_node=ranks),),
+        launches=launches,
+        budget=budget * MEASURING,
+        case_budget=CASE_BUDGET,
+        scheduling=Scheduling.OTHER if refusal else Scheduling.FIFO,
+        binding=Binding.CORES if ranks <= cores else Binding.NONE,
+    )
+    return Demo(plan=plan, oversubscribe=ranks > cores, remarks=tuple(remarks))

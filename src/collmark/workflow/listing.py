@@ -1,0 +1,228 @@
+"""What a run holds, as rows: one per case over its launches, and one per run of a results folder."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from collmark.core.case import Case
+from collmark.core.errors import CollmarkError
+from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
+from collmark.core.record import Record, Run, Status
+from collmark.core.statistics import log_t_interval
+from collmark.workflow.places import run_folders
+
+SEVERITY = (Status.CONVERGED, Status.BUDGET, Status.UNSTABLE, Status.FAILED, Status.WRONG)
+OURS = "collmark"  # the launcher of launches that no other program started
+QUARTILES_OF_NORMAL = 1.349  # interquartile range of a normal distribution over its standard deviation
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One case over the launches so far.
+
+    Attributes
+    ----------
+    case : Case
+        What was measured.
+    launches : int
+        Launches with a time.
+    seconds : float or None
+        Geometric mean of the launches' medians, s; None where not measured, or wrong in any launch.
+    half_width : float or None
+        Relative half-width of its 95 % interval: over launches from two on, inside the launch for one.
+    algorithm_bandwidth, bus_bandwidth : float or None
+        In B/s.
+    wrong : int or None
+        Wrong elements; None where nothing was compared.
+    status : Status or None
+        The worst of the launches; None where there is no record yet.
+    share : (int, int)
+        Records of that status, and records.
+    """
+
+    case: Case
+    launches: int
+    seconds: float | None
+    half_width: float | None
+    algorithm_bandwidth: float | None
+    bus_bandwidth: float | None
+    wrong: int | None
+    status: Status | None
+    share: tuple[int, int]
+
+    @property
+    def is_over_launches(self) -> bool:
+        """Whether the interval speaks about launches, and not about repetitions of a single one."""
+        return self.launches > 1
+
+
+def summarise(cases: Iterable[Case], records: Iterable[Record]) -> list[Row]:
+    """Return a row for each case, in the order of the cases."""
+    of_case: dict[str, list[Record]] = {}
+    for record in records:
+        if record.sentinel is None:
+            of_case.setdefault(record.case.key, []).append(record)
+    return [_row(case, of_case.get(case.key, [])) for case in cases]
+
+
+def _row(case: Case, records: Sequence[Record]) -> Row:
+    statuses = Counter(record.status for record in records)
+    worst = max(statuses, key=SEVERITY.index, default=None)
+    timings = [record.timing for record in records if record.timing is not None]
+    seconds = half_width = None
+    if timings and worst is not Status.WRONG:
+        interval = log_t_interval([timing.median for timing in timings])
+        if interval is not None:
+            seconds, half_width = interval.value, interval.relative_half_width
+        else:
+            seconds = math.exp(statistics.fmean(math.log(timing.median) for timing in timings))
+            lower, upper = timings[0].lower, timings[0].upper
+            if len(timings) == 1 and lower is not None and upper is not None:
+                half_width = max(upper - seconds, seconds - lower) / seconds
+    compared = [record for record in records if record.check.checked]
+    return Row(
+        case=case,
+        launches=len(timings),
+        seconds=seconds,
+        half_width=half_width,
+        algorithm_bandwidth=None if seconds is None else algorithm_bandwidth(case, seconds),
+        bus_bandwidth=None if seconds is None else bus_bandwidth(case, seconds),
+        wrong=sum(record.check.wrong for record in compared) if compared else None,
+        status=worst,
+        share=(statuses[worst] if worst else 0, len(records)),
+    )
+
+
+def count_statuses(records: Iterable[Record]) -> Mapping[Status, int]:
+    """Return how many records have each status, sentinels apart."""
+    return Counter(record.status for record in records if record.sentinel is None)
+
+
+class Variation(msgspec.Struct, frozen=True, kw_only=True):
+    """How much times vary, as relative standard deviations; medians over the cases.
+
+    Attributes
+    ----------
+    between : float
+        Of launches: standard deviation of the logarithms of their medians.
+    within : float
+        Of repetitions inside a launch: from the quartiles of T.
+    """
+
+    between: float
+    within: float
+
+
+def variation(records: Iterable[Record]) -> Variation | None:
+    """Return how launches and repetitions vary; None unless a case has two launches."""
+    medians: dict[str, list[float]] = {}
+    within: list[float] = []
+    for record in records:
+        timing = record.timing
+        if record.sentinel is None and timing is not None and timing.p25 > 0:
+            medians.setdefault(record.case.key, []).append(math.log(timing.median))
+            within.append(math.log(timing.p75 / timing.p25) / QUARTILES_OF_NORMAL)
+    between = [statistics.stdev(values) for values in medians.values() if len(values) > 1]
+    if not between:
+        return None
+    return Variation(between=statistics.median(between), within=statistics.median(within))
+
+
+def skewed_share(records: Iterable[Record]) -> float | None:
+    """Return the share of all repetitions whose ranks entered more than 10 % of L apart."""
+    total = skewed = 0.0
+    for record in records:
+        if record.sentinel is None and record.timing and record.ranks and record.ranks.skewed is not None:
+            steady = record.timing.repetitions - record.timing.cut
+            total += steady
+            skewed += steady * record.ranks.skewed
+    return skewed / total if total else None
+
+
+def busiest(records: Iterable[Record]) -> tuple[int, int] | None:
+    """Return (threads, cores) of the record with most threads for its cores, if any is oversubscribed."""
+    over = [
+        (record.busy_threads, record.cores)
+        for record in records
+        if record.oversubscribed and record.busy_threads is not None and record.cores is not None
+    ]
+    return max(over, key=lambda pair: pair[0] / pair[1], default=None)
+
+
+def expected_records(run: Run) -> int:
+    """Return the records that the plan asks for; under ``auto``, those it starts with.
+
+    Of a run that launchers have joined, each joining asked for one more launch.
+    """
+    joined = sum(launch.launcher != OURS for launch in run.launches)
+    return len(run.cases) * max(run.plan.first_launches, joined)
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in a list of runs.
+
+    Attributes
+    ----------
+    name, path, label, created : str
+        Folder name, path, the user's name, UTC time.
+    backends, operations, placements : list of str
+        What was planned.
+    ranks : list of int
+        Number of ranks of each placement.
+    records, expected : int
+        Records that are there, and that the plan asks for.
+    statuses : dict of str to int
+        Records of each status.
+    simulated : bool
+        Whether any figure comes from a simulation.
+    problem : str
+        Why the records cannot be read; empty where they can.
+    """
+
+    name: str
+    path: str
+    label: str
+    created: str
+    backends: list[str]
+    operations: list[str]
+    placements: list[str]
+    ranks: list[int]
+    records: int
+    expected: int
+    statuses: dict[str, int]
+    simulated: bool
+    problem: str = ""
+
+
+def overviews(root: Path) -> list[Overview]:
+    """Return what is known of every run below a folder, oldest first."""
+    found = []
+    for folder, run in run_folders(root):
+        problem = ""
+        try:
+            records = [record for record in folder.records() if record.sentinel is None]
+        except CollmarkError as error:
+            records, problem = [], str(error)
+        found.append(
+            Overview(
+                name=folder.path.name,
+                path=str(folder.path),
+                label=run.label,
+                created=run.created,
+                backends=list(run.plan.backends),
+                operations=list(run.plan.operations),
+                placements=[str(placement) for placement in run.plan.placements],
+                ranks=[placement.ranks for placement in run.plan.placements],
+                records=len(records),
+                expected=expected_records(run),
+                statuses={str(status): count for status, count in count_statuses(records).items()},
+                simulated=any(record.simulated for record in records),
+                problem=problem,
+            )
+        )
+    return found

@@ -1,0 +1,182 @@
+"""Whatever is wrong is answered by one line and the documented status, before anything is started or written."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collmark.core.store import RECORDS_FILE, RUN_FILE
+
+USAGE, MISSING = 2, 3
+SIM = ("run", "--backend", "simulated", "--ranks", "2")
+TORCHRUN = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}
+
+# words, what the line must say; status 2 unless a third item says otherwise
+CASES: dict[str, tuple[Any, ...]] = {
+    "unknown command": (("rnu",), "did you mean 'run'?"),
+    "unknown option": (("run", "--sizse", "8B"), "did you mean '--sizes'?"),
+    "unknown option of the program": (("--vers",), "--version"),
+    "option without value": (("run", "--sizes"), "--sizes"),
+    "too many arguments": (("list", "one", "two"), "two"),
+    "unknown colour": (("--color", "pink", "list"), "always"),
+    "factor 0": ((*SIM, "--sizes", "8B:1GB:x0"), "--sizes 8B:1GB:x0: the factor must be above 1"),
+    "factor 1": ((*SIM, "--sizes", "8B:1GB:x1"), "above 1"),
+    "negative size": ((*SIM, "--sizes", "-8B"), "--sizes"),
+    "step 0": ((*SIM, "--sizes", "8:64:+0"), "--sizes"),
+    "last below first": ((*SIM, "--sizes", "1KiB:8B:x2"), "--sizes"),
+    "size twice": ((*SIM, "--sizes", "8B,8B"), "--sizes"),
+    "bits": ((*SIM, "--sizes", "8Mb"), "bits"),
+    "empty sizes": ((*SIM, "--sizes", ""), "--sizes"),
+    "half a byte": ((*SIM, "--sizes", "0.5B"), "whole number"),
+    "unit": ((*SIM, "--sizes", "8XB"), "unknown unit"),
+    "no last": ((*SIM, "--sizes", "8B:"), "missing"),
+    "all below one element": ((*SIM, "--sizes", "1B,2B"), "one element"),
+    "unknown operation": (("run", "--operation", "al_reduce"), "did you mean 'all_reduce'?"),
+    "empty operation": ((*SIM, "--operation", ""), "at least one"),
+    "operation twice": ((*SIM, "--operation", "barrier,barrier"), "twice"),
+    "unknown backend": (("run", "--backend", "glo"), "did you mean 'gloo'?"),
+    "unknown dtype": ((*SIM, "--dtype", "float23"), "did you mean 'float32'?"),
+    "unknown reduction": ((*SIM, "--reduction", "summ"), "did you mean 'sum'?"),
+    "unknown traffic": ((*SIM, "--traffic", "unifrom"), "did you mean 'uniform'?"),
+    "zipf without number": ((*SIM, "--traffic", "zipf:x"), "zipf"),
+    "avg of integers": (("run", "--operation", "all_reduce", "--dtype", "int8", "--reduction", "avg"), "avg"),
+    "no plan file": (("run", "nowhere.toml"), "No such file"),
+    "plan is a folder": (("run", "folder"), "folder"),
+    "binary plan": (("run", "binary.toml"), "binary.toml"),
+    "bad TOML": (("run", "broken.toml"), "broken.toml"),
+    "misspelt key": (("run", "misspelt.toml"), "did you mean 'sizes'?"),
+    "unknown key": (("run", "unknown.toml"), "unknown key"),
+    "wrong type": (("run", "type.toml"), "precision"),
+    "empty axis": (("run", "empty.toml"), "operations needs at least one"),
+    "axis twice": (("run", "twice.toml"), "twice"),
+    "placement of zero": (("run", "placement.toml"), "ranks_per_node"),
+    "placements and ranks": (("run", "placed.toml", "--ranks", "2"), "leave one of them away"),
+    "precision 0": ((*SIM, "--precision", "0"), "precision"),
+    "precision 80 %": ((*SIM, "--precision", "80%"), "precision"),
+    "precision in words": ((*SIM, "--precision", "good"), "--precision good"),
+    "case budget 0": ((*SIM, "--case-budget", "0"), "--case-budget"),
+    "case budget of weeks": ((*SIM, "--case-budget", "1000h"), "case_budget"),
+    "budget negative": ((*SIM, "--budget", "-5"), "--budget"),
+    "budget unit": ((*SIM, "--budget", "5 weeks"), "--budget"),
+    "timeout too short": ((*SIM, "--timeout", "1ms"), "timeout"),
+    "launches 0": ((*SIM, "--launches", "0"), "launches"),
+    "launches -1": ((*SIM, "--launches", "-1"), "launches"),
+    "launches abc": ((*SIM, "--launches", "abc"), "--launches abc"),
+    "ranks 0": (("run", "--ranks", "0"), "--ranks 0"),
+    "ranks -1": (("run", "--ranks", "-1"), "--ranks -1"),
+    "ranks 1000": (("run", "--ranks", "1000"), "--oversubscribe"),
+    "ranks many": (("run", "--ranks", "many"), "--ranks many"),
+    "one rank": ((*SIM[:-1], "1", "--operation", "ping_pong"), "ping_pong"),
+    "scheduling": ((*SIM, "--scheduling", "fif"), "did you mean 'fifo'?"),
+    "binding": ((*SIM, "--bind", "core"), "did you mean 'cores'?"),
+    "messages 0": ((*SIM, "--messages", "0"), "messages"),
+    "seed": ((*SIM, "--seed", "x"), "--seed x"),
+    "samples": ((*SIM, "--samples", "lots"), "--samples"),
+    "label with slash": ((*SIM, "--label", "a/b"), "label"),
+    "output under a file": ((*SIM, "--output", "file/below"), "--output"),
+    "simulate without value": ((*SIM, "--simulate", "alpha"), "KEY=VALUE"),
+    "simulate unknown key": ((*SIM, "--simulate", "alhpa=1"), "did you mean 'alpha'?"),
+    "simulate no number": ((*SIM, "--simulate", "alpha=fast"), "--simulate"),
+    "simulate below zero": ((*SIM, "--simulate", "alpha=-1.0"), "alpha"),
+    "simulate what is measured": (("run", "--simulate", "alpha=1.0"), "--backend simulated"),
+    "resume nothing": (("run", "--resume", "nothing"), "nothing"),
+    "resume no run": (("run", "--resume", "folder"), "is not a run"),
+    "resume newer schema": (("run", "--resume", "newer"), "upgrade collmark"),
+    "resume with options": (("run", "--resume", "RUN", "--sizes", "8B"), "leave away --sizes"),
+    "resume with a plan": (("run", "placed.toml", "--resume", "RUN"), "leave away PLAN.toml"),
+    "resume misspelt": (("run", "--resume", "smal"), "did you mean 'small'?"),
+    "into another plan": ((*SIM, "--sizes", "8B", "--into", "RUN"), "another plan"),
+    "into and label": ((*SIM, "--into", "RUN", "--label", "x"), "leave --output and --label away"),
+    "launches under torchrun": (("run", "--launches", "5"), "--into RUN", USAGE, TORCHRUN),
+    "resume under torchrun": (("run", "--resume", "RUN"), "use --into", USAGE, TORCHRUN),
+    "ranks under torchrun": (("run", "--ranks", "3"), "leave --ranks away", USAGE, TORCHRUN),
+    "contradictory launcher": (("run",), "rank 5 of 2", MISSING, {**TORCHRUN, "RANK": "5"}),
+    "launcher's words": (("run",), "unset them", MISSING, {**TORCHRUN, "WORLD_SIZE": "two"}),
+    "export nothing": (("export", "nothing"), "nothing"),
+    "export without run": (("export",), "RUN"),
+    "export unknown format": (("export", "RUN", "--format", "xlsx"), "parquet"),
+    "export over a file": (("export", "RUN", "-o", "file"), "--force"),
+    "export into a folder": (("export", "RUN", "-o", "folder"), "folder"),
+    "export to nowhere": (("export", "RUN", "-o", "nowhere/x.csv"), "nowhere/x.csv"),
+    "parquet to stdout": (("export", "RUN", "--format", "parquet"), "-o run.parquet"),
+    "parquet to -": (("export", "RUN", "--format", "parquet", "-o", "-"), "-o run.parquet"),
+    "export of a damaged run": (("export", "damaged"), f"{RECORDS_FILE}:2"),
+    "list a damaged run": (("list", "damaged"), f"{RECORDS_FILE}:2"),
+    "list nothing": (("list", "nothing"), "nothing"),
+    "list torn run.json": (("list", "torn"), RUN_FILE),
+    "init over a file": (("plan", "--init", "file"), "--force"),
+    "init with options": (("plan", "--init", "--sizes", "8B"), "leave away --sizes"),
+    "plan of nothing": (("plan", "nowhere.toml"), "No such file"),
+    "plan ranks": (("plan", "--ranks", "0"), "--ranks 0"),
+    "demo launches": (("demo", "--launches", "0"), "launches"),
+    "demo budget": (("demo", "--budget", "soon"), "--budget 'soon'"),
+}
+
+PLANS = {
+    "broken.toml": "sizes = [",
+    "misspelt.toml": 'size = "8B"',
+    "unknown.toml": "zzz = 1",
+    "type.toml": 'precision = "high"',
+    "empty.toml": "operations = []",
+    "twice.toml": 'dtypes = ["int8", "int8"]',
+    "placement.toml": "[[placements]]\nranks_per_node = 0",
+    "placed.toml": "[[placements]]\nranks_per_node = 2",
+}
+
+
+@pytest.fixture
+def place(measured: str, workplace: Path) -> str:
+    """Fill the folder with everything that can be wrong; return the path of a good run."""
+    for name, text in PLANS.items():
+        (workplace / name).write_text(text, encoding="utf-8")
+    (workplace / "binary.toml").write_bytes(b"\xff\xfe\x00\x80")
+    (workplace / "file").write_text("precious", encoding="utf-8")
+    (workplace / "folder").mkdir()
+    run = json.loads((workplace / measured / RUN_FILE).read_text(encoding="utf-8"))
+    lines = (workplace / measured / RECORDS_FILE).read_bytes().splitlines(keepends=True)
+    for name, header, records in (
+        ("newer", json.dumps(run | {"schema_version": 99}), []),
+        ("damaged", json.dumps(run), [lines[0], b"{ torn\n", *lines[2:]]),
+        ("torn", json.dumps(run)[:100], []),
+    ):
+        (workplace / name).mkdir()
+        (workplace / name / RUN_FILE).write_text(header, encoding="utf-8")
+        (workplace / name / RECORDS_FILE).write_bytes(b"".join(records))
+    return measured
+
+
+@pytest.fixture(autouse=True)
+def nothing_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test here start a process or simulate a launch, once the good run is there."""
+
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise AssertionError("something was started")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+
+
+def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.rglob("*")):
+        yield str(path.relative_to(folder)), path.read_bytes() if path.is_file() else b""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_wrong_use_is_one_line(name: str, cli: Callable[..., Any], place: str, workplace: Path) -> None:
+    words, wanted, *rest = CASES[name]
+    status, env = rest or (USAGE, {})
+    before = dict(contents(workplace))
+    result = cli(*(place if word == "RUN" else word for word in words), env=env)
+    line, *more = result.err.splitlines()
+    assert line.startswith("error: "), line
+    assert wanted in line
+    assert not more
+    assert not result.out
+    assert result.status == status
+    assert dict(contents(workplace)) == before
+
+
+def test_there_are_enough_kinds() -> None:
+    assert len(CASES) >= 40

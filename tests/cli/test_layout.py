@@ -1,0 +1,93 @@
+"""Tables: aligned on the point, as wide as asked, never cut."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collmark.cli import figures
+from collmark.cli.layout import Align, Column, lay_out
+from collmark.cli.table import case_columns, result_columns, result_lines
+from collmark.core.case import Case
+from collmark.core.placement import Placement
+from collmark.core.record import Status
+from collmark.workflow.listing import Row
+
+
+def plain(text: str, _style: str) -> str:
+    return text
+
+
+def row(operation: str, nbytes: int, seconds: float | None, *, ranks: int = 16384, launches: int = 5) -> Row:
+    case = Case(
+        operation=operation,
+        backend="simulated",
+        dtype="bfloat16",
+        reduction="prod",
+        placement=Placement(nodes=ranks // 8, ranks_per_node=8, label="x" * 40),
+        nbytes=nbytes,
+        requested_nbytes=nbytes + 1,
+    )
+    return Row(
+        case=case,
+        launches=launches,
+        seconds=seconds,
+        half_width=None if seconds is None else 0.5,
+        algorithm_bandwidth=None if seconds is None else nbytes / seconds,
+        bus_bandwidth=None if seconds is None else 2 * nbytes / seconds,
+        wrong=0,
+        status=Status.BUDGET,
+        share=(1, launches),
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+@pytest.mark.parametrize("operation", ["all_reduce", "bidirectional_stream"])
+def test_no_line_is_wider_than_asked_and_nothing_is_lost(width: int, operation: str) -> None:
+    rows = [row(operation, 2**k, 1e-6 * 2**k) for k in range(4, 34, 3)]
+    lines = result_lines(rows, simulated=True, width=width, paint=plain)
+    assert max(map(len, lines)) <= width
+    words = " ".join(lines).split()
+    for column in (*case_columns(rows), *result_columns(rows)):
+        for cell in column.cells:
+            assert set(cell.split()) <= set(words)
+
+
+def test_points_stand_above_each_other() -> None:
+    column = Column(name="x", cells=["142", "0.0000562", "1.05", "-"], align=Align.POINT)
+    lines = lay_out([column], 80, plain)[1:]
+    assert [line.find(".") for line in lines] == [-1, 3, 3, -1]
+
+
+@given(st.floats(1e-9, 1e6), st.integers(1, 2**40))
+def test_what_is_not_zero_is_not_shown_as_zero(seconds: float, nbytes: int) -> None:
+    for text in (figures.microseconds(seconds), figures.gigabytes(nbytes / seconds), figures.percent(seconds)):
+        assert re.search(r"[1-9]", text)
+    assert figures.microseconds(None) == figures.gigabytes(None) == figures.percent(None) == "-"
+
+
+@given(st.lists(st.floats(1e-6, 1e4), min_size=1, max_size=8))
+def test_unit_never_changes(values: list[float]) -> None:
+    rows = [row("all_reduce", 1024, value) for value in values]
+    shown = next(column for column in result_columns(rows) if column.name == "time")
+    assert shown.unit == "(us)"
+    assert [float(cell) for cell in shown.cells] == pytest.approx([1e6 * value for value in values], rel=0.006)
+
+
+def test_number_of_launches_has_a_column_where_it_differs() -> None:
+    same = result_lines(
+        [row("all_reduce", 8, 1.0), row("all_reduce", 16, 1.0)], simulated=False, width=100, paint=plain
+    )
+    other = result_lines(
+        [row("all_reduce", 8, 1.0), row("all_reduce", 16, 1.0, launches=1)], simulated=False, width=100, paint=plain
+    )
+    assert "over 5 launches" in " ".join(same)
+    assert "over n launches, in brackets: inside one" in " ".join(" ".join(other).split())
+    assert "(50)" in " ".join(other)
+
+
+def test_other_placements_have_tables_of_their_own() -> None:
+    rows = [row("all_reduce", 8, 1.0, ranks=8), row("all_reduce", 8, 1.0, ranks=16)]
+    lines = result_lines(rows, simulated=False, width=100, paint=plain)
+    assert sum(line.startswith("operation") for line in lines) == 2

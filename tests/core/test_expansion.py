@@ -1,0 +1,219 @@
+"""From a plan to its cases: sizes that mean something, each once, and refusals before anything starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+from collmark.core.case import Binding, Case, Device, Scheduling
+from collmark.core.dtype import DTYPES
+from collmark.core.errors import PlanError
+from collmark.core.expansion import IN_FLIGHT, LEAST_MESSAGES, Capability, Expansion, expand
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import Placement
+from collmark.core.plan import Plan
+from collmark.core.reduction import REDUCTIONS
+from collmark.core.sweep import parse_sweep
+
+EVERYTHING = Capability(operations=dict.fromkeys(OPERATIONS, False), dtypes=tuple(DTYPES), reductions=tuple(REDUCTIONS))
+LITTLE = Capability(
+    operations={"all_reduce": True, "barrier": False},
+    dtypes=("float32", "int32"),
+    reductions=("sum", "avg"),
+    except_for={("avg", True): "divides in floating point"},
+    device=Device.CUDA,
+)
+CAPABILITIES = {"gloo": EVERYTHING, "little": LITTLE}
+
+
+def expanded(ranks: int = 4, **fields: Any) -> Expansion:  # noqa: ANN401 - the fields of a plan
+    return expand(Plan(**fields), Placement(ranks_per_node=ranks), CAPABILITIES)
+
+
+def problems_of(ranks: int = 4, **fields: Any) -> tuple[str, ...]:  # noqa: ANN401 - the same
+    with pytest.raises(PlanError) as caught:
+        expanded(ranks, **fields)
+    return caught.value.problems
+
+
+def test_every_combination_that_makes_sense_is_a_case_in_the_plans_order() -> None:
+    cases = expanded(
+        operations=("all_reduce", "all_gather", "barrier"),
+        dtypes=("int8", "float32"),
+        reductions=("max", "sum"),
+        sizes="64,128",
+    ).cases
+    # A gather reduces nothing, and a barrier has neither size nor type.
+    assert [(c.operation, c.dtype, c.reduction, c.nbytes) for c in cases] == [
+        ("all_reduce", "int8", "max", 64),
+        ("all_reduce", "int8", "max", 128),
+        ("all_reduce", "int8", "sum", 64),
+        ("all_reduce", "int8", "sum", 128),
+        ("all_reduce", "float32", "max", 64),
+        ("all_reduce", "float32", "max", 128),
+        ("all_reduce", "float32", "sum", 64),
+        ("all_reduce", "float32", "sum", 128),
+        ("all_gather", "int8", "", 64),
+        ("all_gather", "int8", "", 128),
+        ("all_gather", "float32", "", 64),
+        ("all_gather", "float32", "", 128),
+        ("barrier", "int8", "", 0),
+    ]
+
+
+@given(
+    st.lists(st.sampled_from(sorted(OPERATIONS)), min_size=1, unique=True),
+    st.lists(st.sampled_from(sorted(DTYPES)), min_size=1, unique=True),
+    st.integers(2, 9),
+    st.lists(st.integers(1, 3000), min_size=1, max_size=20, unique=True),
+    st.sampled_from(["uniform", "zipf:1.1:3"]),
+)
+def test_effective_sizes_are_whole_elements_per_rank_and_none_is_twice(
+    operations: list[str], dtypes: list[str], ranks: int, sizes: list[int], traffic: str
+) -> None:
+    plan = Plan(operations=tuple(operations), dtypes=tuple(dtypes), sizes=",".join(map(str, sizes)), traffic=traffic)
+    try:
+        cases = expand(plan, Placement(ranks_per_node=ranks), CAPABILITIES).cases
+    except PlanError:
+        reject()  # no size holds an element per rank
+    for case in cases:
+        operation = OPERATIONS[case.operation]
+        assert operation.nbytes_of(case.exchange) == case.nbytes
+        assert case.nbytes > 0 or not operation.sized
+        assert case.nbytes <= case.requested_nbytes
+        assert case.requested_nbytes in (sizes if operation.sized else [0])
+    assert len({case.key for case in cases}) == len(cases)
+
+
+def test_sizes_below_one_element_per_rank_are_left_out_with_one_notice() -> None:
+    found = expanded(operations=("all_gather", "all_reduce", "all_to_all"), sizes="2,8,16")
+    assert [(c.operation, c.nbytes) for c in found.cases] == [
+        ("all_gather", 16), ("all_reduce", 8), ("all_reduce", 16), ("all_to_all", 16),
+    ]  # fmt: skip
+    (notice,) = found.notices
+    assert notice.startswith("left out 5 sizes up to 8 B that are below one element per rank")
+    for part in ("all_gather float32", "all_reduce float32", "all_to_all float32"):
+        assert part in notice
+
+
+def test_sizes_that_round_to_the_same_are_measured_once_with_one_notice() -> None:
+    found = expanded(operations=("all_gather",), sizes="16,17,31,32")
+    assert [(c.nbytes, c.requested_nbytes) for c in found.cases] == [(16, 16), (32, 32)]
+    assert found.notices == ("2 sizes round to the same whole elements as another and are measured once",)
+
+
+def test_nothing_to_say_where_nothing_is_rounded() -> None:
+    assert expanded(sizes="1KiB:1MiB:x4").notices == ()
+
+
+def test_no_case_at_all_is_a_problem() -> None:
+    assert problems_of(64, operations=("all_gather",), sizes="8,16") == (
+        "no size of 8,16 holds one element per rank on 64 ranks",
+    )
+
+
+def test_refusals_are_collected_with_their_reasons() -> None:
+    problems = problems_of(
+        backends=("little", "gloooo"),
+        operations=("all_reduce", "all_gather"),
+        dtypes=("int32", "int8"),
+        reductions=("avg", "max"),
+    )
+    for part in (
+        "little: all_reduce int32 avg: divides in floating point",
+        "little: all_reduce int32 max: has no max; it has sum, avg",
+        "little: all_reduce int8 avg: has no int8; it has float32, int32",
+        "little: all_gather int32: has no all_gather; it has all_reduce, barrier",
+        "unknown backend 'gloooo'",
+    ):
+        assert sum(part in problem for problem in problems) == 1, (part, problems)
+    assert len(set(problems)) == len(problems)
+
+
+def test_an_exception_holds_for_its_kind_of_number_only() -> None:
+    (case,) = expanded(backends=("little",), operations=("all_reduce",), reductions=("avg",), sizes="64").cases
+    assert case.dtype == "float32"
+
+
+def test_operations_between_two_ranks_need_two() -> None:
+    (problem,) = problems_of(1, operations=("ping_pong",))
+    assert "ping_pong needs at least 2 ranks, not 1" in problem
+
+
+@pytest.mark.parametrize(
+    ("dtype", "reduction", "ranks", "fits"),
+    [("int8", "avg", 63, True), ("int8", "avg", 64, False), ("int8", "sum", 127, True), ("uint8", "avg", 127, True),
+     ("uint8", "avg", 128, False), ("bfloat16", "avg", 128, True), ("bfloat16", "avg", 129, False),
+     ("float32", "avg", 4096, True)],
+)  # fmt: skip
+def test_what_cannot_be_checked_is_refused(dtype: str, reduction: str, ranks: int, *, fits: bool) -> None:
+    axes = {"operations": ("all_reduce",), "dtypes": (dtype,), "reductions": (reduction,), "sizes": "4KiB"}
+    if fits:
+        assert expanded(ranks, **axes).cases
+    else:
+        (problem,) = problems_of(ranks, **axes)
+        assert problem == f"gloo: all_reduce {dtype} {reduction}: a result over {ranks} ranks cannot be checked exactly"
+
+
+def test_what_the_plan_says_of_all_cases_reaches_them() -> None:
+    plan = Plan(
+        operations=("all_reduce", "all_to_all_v", "stream"),
+        backends=("gloo",),
+        sizes="4KiB",
+        traffic="zipf:1:5",
+        scheduling=Scheduling.FIFO,
+        binding=Binding.CORES,
+    )
+    placement = Placement(nodes=2, ranks_per_node=2, label="x")
+    for case in expand(plan, placement, CAPABILITIES).cases:
+        assert (case.scheduling, case.binding, case.placement) == (Scheduling.FIFO, Binding.CORES, placement)
+        assert case.traffic == ("zipf:1:5" if case.operation == "all_to_all_v" else "")
+        assert case.reduction == ("sum" if case.operation == "all_reduce" else "")
+
+
+def test_what_the_backend_is_like_reaches_the_cases() -> None:
+    (reduce, barrier) = expanded(backends=("little",), operations=("all_reduce", "barrier"), sizes="64").cases
+    assert (reduce.in_place, barrier.in_place) == (True, False)
+    assert reduce.device is barrier.device is Device.CUDA
+
+
+@pytest.mark.parametrize(("ranks", "directions"), [(2, 2), (3, 1), (8, 1)])
+def test_directions_of_a_ring(ranks: int, directions: int) -> None:
+    (case,) = expanded(ranks, operations=("send_recv",), sizes="64").cases
+    assert case.directions == directions
+
+
+@pytest.mark.parametrize("most", [1, 16, 64])
+def test_streams_keep_so_many_bytes_in_flight(most: int) -> None:
+    cases = expanded(2, operations=("stream", "ping_pong"), sizes="8B:256MiB:x2", messages=most).cases
+    for case in cases:
+        if case.operation == "ping_pong":
+            assert case.messages == 1
+        else:
+            assert case.messages == min(most, max(LEAST_MESSAGES, IN_FLIGHT // case.nbytes))
+            assert case.messages >= 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"operations": ("all_gather",)}, {"sizes": "64,4096"}, {"dtypes": ("float64",)}, {"reductions": ("max",)},
+     {"scheduling": Scheduling.FIFO}, {"binding": Binding.CORES}],
+)  # fmt: skip
+def test_each_axis_changes_the_cases(change: dict[str, Any]) -> None:
+    plan = Plan(operations=("all_reduce",), sizes="64,128")
+    placement = Placement(ranks_per_node=4)
+    before = expand(plan, placement, CAPABILITIES).cases
+    after = expand(msgspec.structs.replace(plan, **change), placement, CAPABILITIES).cases
+    assert {case.key for case in before} != {case.key for case in after}
+
+
+def test_the_default_plan_needs_no_notice_on_two_ranks() -> None:
+    found = expanded(2)
+    sizes = len(parse_sweep(Plan().sizes))
+    assert len(found.cases) == 5 * sizes
+    assert found.notices == ()
+    assert all(isinstance(case, Case) for case in found.cases)

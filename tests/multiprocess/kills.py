@@ -1,0 +1,187 @@
+"""Kill a process of a run at a random moment, look at what is left, and resume."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+import warnings
+from pathlib import Path
+
+import msgspec
+from tests.multiprocess.program import Program, collmark, is_complete, only_run, small_run
+
+from collmark.core.case import Case
+from collmark.core.store import RunFolder
+
+VICTIMS = ("rank 0", "another rank", "all ranks", "the launcher")
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP)
+KINDS = tuple((victim, number) for victim in VICTIMS for number in SIGNALS)
+RANKS = 2
+EMITTED = 18  # records of a whole run, the sentinels' included
+LONGEST_START = 3.5  # s that the first launch takes to start
+LONGEST_DELAY = 0.4  # s after a record: as long as a case takes
+TIMEOUT = 3.0  # s, as in the plan
+START_PATIENCE = 20.0  # s that ranks have to start at this time-out
+SLACK = 6.0  # s for a busy machine
+LAUNCHER_KILLED = 10.0  # s for the ranks to go
+
+
+class Kill(msgspec.Struct, frozen=True, kw_only=True):
+    """What is done to a run, `delay` seconds after it has emitted so many records."""
+
+    victim: str
+    number: signal.Signals
+    records: int
+    delay: float
+
+    def __str__(self) -> str:
+        return f"{self.number.name} to {self.victim} {self.delay:.2f} s after record {self.records}"
+
+
+class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a run.
+
+    Attributes
+    ----------
+    status : int
+        Exit status of the launcher, minus the signal's number where one killed it.
+    gone : float
+        Seconds from the signal until every process was gone (for a stopped launcher, every other process).
+    lost : int
+        Records that were finished before, and are not there after the resume.
+    kept : int
+        Records on disk before the resume, the sentinel's included.
+    was_complete : bool
+        The run had come to its end all the same.
+    resumed : bool
+        The resume ended with status 0 and nothing is missing.
+    words : str
+        What the launcher said.
+    """
+
+    status: int
+    gone: float
+    lost: int
+    kept: int
+    was_complete: bool
+    resumed: bool
+    words: str
+
+
+def draw(seed: int, count: int) -> list[Kill]:
+    """Return kills of all kinds in turn, each at a moment of its own, a third of them while the first launch starts."""
+    generator = random.Random(seed)
+    order = [KINDS[position % len(KINDS)] for position in range(count)]
+    generator.shuffle(order)
+    kills = []
+    for victim, number in order:
+        records = max(0, generator.randrange(-EMITTED // 2, EMITTED))
+        longest = LONGEST_DELAY if records else LONGEST_START
+        kills.append(Kill(victim=victim, number=number, records=records, delay=generator.uniform(0.0, longest)))
+    return kills
+
+
+def inflict(kill: Kill, folder: Path) -> Aftermath:
+    """Start a run, kill, wait until all is over, resume."""
+    program = Program(*small_run(), folder=folder)
+    try:
+        program.wait_for_events("record", kill.records)
+        time.sleep(kill.delay)
+        struck = _strike(kill, program)
+        gone, status = _await_end(kill, program, struck)
+    finally:
+        program.clean_up()
+    finished = {_key(record["launch"], record["case"], record["sentinel"]) for record in program.events("record")}
+    run = only_run(folder)
+    before = _lines(run)
+    was_complete = is_complete(run)
+    resumed = _resume(folder, run)
+    after = _lines(run)
+    there = {_key(line["launch"], line["case"], line.get("sentinel")) for line in after.values()}
+    lost = len(finished - there) + sum(line not in after for line in before)
+    return Aftermath(
+        status=status,
+        gone=gone,
+        lost=lost,
+        kept=len(before),
+        was_complete=was_complete,
+        resumed=resumed,
+        words=program.errors,
+    )
+
+
+def _strike(kill: Kill, program: Program) -> float:
+    ranks = program.wait_for_ranks(RANKS)
+    victims = {
+        "rank 0": ranks[:1],
+        "another rank": ranks[1:2],
+        "all ranks": ranks,
+        "the launcher": [program.process.pid],
+    }[kill.victim]
+    for pid in victims:
+        try:
+            os.kill(pid, kill.number)
+        except ProcessLookupError:
+            continue  # the run was over a moment before
+    return time.monotonic()
+
+
+def _await_end(kill: Kill, program: Program, struck: float) -> tuple[float, int]:
+    is_stop = kill.number == signal.SIGSTOP
+    if kill.victim == "the launcher" and is_stop:
+        program.wait_until_gone(TIMEOUT + SLACK, but=program.process.pid)
+        gone = time.monotonic() - struck
+        program.process.send_signal(signal.SIGCONT)
+        return gone, program.end(SLACK)
+    patience = START_PATIENCE + TIMEOUT + SLACK if is_stop else LAUNCHER_KILLED
+    # Where the signal came too late, the run goes on to its end.
+    program.wait_until_gone(patience + 10)
+    return time.monotonic() - struck, program.end(SLACK)
+
+
+def expected(kill: Kill) -> int:
+    """Return the exit status that a kill must lead to, unless the run was complete by then."""
+    if kill.victim != "the launcher" or kill.number == signal.SIGSTOP:
+        return 4
+    return {signal.SIGTERM: 143, signal.SIGKILL: -9}[kill.number]
+
+
+def complaint(kill: Kill, aftermath: Aftermath) -> str:
+    """Return what is wrong with an aftermath; empty where nothing is."""
+    wrong = []
+    if aftermath.lost:
+        wrong.append(f"{aftermath.lost} finished records lost")
+    if not aftermath.resumed:
+        wrong.append("not resumed")
+    if aftermath.status != expected(kill) and not (aftermath.was_complete and aftermath.status == 0):
+        wrong.append(f"status {aftermath.status}, not {expected(kill)}")
+    if kill.victim == "the launcher" and kill.number == signal.SIGKILL and aftermath.gone > LAUNCHER_KILLED:
+        wrong.append(f"ranks gone only after {aftermath.gone:.1f} s")
+    if aftermath.status == 4 and "error: " not in aftermath.words:
+        wrong.append("no error line")
+    return f"{kill}: {'; '.join(wrong)} (said: {aftermath.words[-600:]})" if wrong else ""
+
+
+def _key(launch: int, case: dict[str, object], sentinel: object) -> tuple[object, ...]:
+    return launch, msgspec.convert(case, Case).key, sentinel
+
+
+def _lines(run: RunFolder) -> dict[bytes, dict[str, object]]:
+    """Return the whole lines on disk, by their bytes; a torn last one is what a resume cuts off."""
+    content = (run.path / "records.jsonl").read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    return {line: msgspec.json.decode(line) for line in whole.splitlines()}
+
+
+def _resume(folder: Path, run: RunFolder) -> bool:
+    program = Program(*collmark("run", "--json", "--resume", str(run.path)), folder=folder)
+    try:
+        status = program.end(60)
+        program.wait_until_gone(5)
+    finally:
+        program.clean_up()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return status == 0 and is_complete(run)
