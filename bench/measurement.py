@@ -161,8 +161,9 @@ class Measurement:
         stamps = self._team.block(1, self._patience(0.0) * FIRST_CALL_PATIENCE)
         check = self._team.compare(self._epoch)
         if not check.checked and not check.left_out:
-            sized = OPERATIONS[case.operation].sized
-            check = msgspec.structs.replace(check, left_out="" if sized else "no payload: checked by its time stamps")
+            how = ": checked by its time stamps" if stamps.comparable else ", and no common clock to check it by"
+            left_out = "" if OPERATIONS[case.operation].sized else f"no payload{how}"
+            check = msgspec.structs.replace(check, left_out=left_out)
         return check, stamps
 
     def _warm_up(self, case: Case, deadline: float) -> tuple[int, float]:
@@ -172,7 +173,7 @@ class Measurement:
         while True:
             # A first call by itself: one that takes seconds must not be repeated five times unasked.
             count = 1 if calls == 0 else max(1, WARMUP_CALLS - 1)
-            self._block(case, count, began, calls)
+            self._block(case, count, now() - began, calls)
             calls += count
             spent = now() - began
             warm = calls >= WARMUP_CALLS and spent >= WARMUP_SECONDS
@@ -196,7 +197,8 @@ class Measurement:
                 done += count
                 pace = max((now() - began) / done, 1e-9)
                 self._report_progress(case, done, rule)
-            rule.add(repetition_times(joined(blocks), case.estimand, case.messages))
+            seconds_I = repetition_times(joined(blocks), case.estimand, case.messages)
+            (rule.add if done == target else rule.end)(seconds_I)
             self._report_progress(case, done, rule)
             if done < target:
                 break

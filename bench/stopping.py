@@ -111,9 +111,14 @@ class StoppingRule:
         return max(FIRST_REPETITIONS, int(GROWTH * repetitions)) if repetitions else FIRST_REPETITIONS
 
     def add(self, seconds_I: NDArray[np.float64]) -> Judgement:
-        """Judge all repetitions so far."""
+        """Judge all repetitions so far, as many as were asked for."""
         self.judgement = judge(seconds_I, self._tick)
         self._narrow = self._narrow + 1 if self.judgement.half_width <= self._precision else 0
+        return self.judgement
+
+    def end(self, seconds_I: NDArray[np.float64]) -> Judgement:
+        """Judge what there is when the time is over; nearly the same repetitions once more are no second look."""
+        self.judgement = judge(seconds_I, self._tick)
         return self.judgement
 
     def status(self, repetitions: int) -> Status:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from collmark.bench.rank import ENTER, EXIT
@@ -35,7 +37,8 @@ def summarise_time(case: Case, stamps: Stamps, judgement: Judgement, tick: float
         maximum=tails.maximum,
         second_mode=judgement.second_mode,
         outliers=int(np.count_nonzero(far_outliers(seconds_I))),
-        tick_limited=interval is not None and interval.half_width <= tick / 2,
+        # As wide as the tick, but for the rounding of its two ends.
+        tick_limited=interval is not None and interval.half_width - tick / 2 <= 2 * math.ulp(interval.upper),
     )
 
 

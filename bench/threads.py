@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -29,11 +30,13 @@ class ThreadMeter:
 
 def _run_times() -> dict[str, int]:
     """Return ns on a processor by thread id; empty without Linux's schedstat."""
-    times = {}
+    times: dict[str, int] = {}
     try:
-        for task in TASKS.iterdir():
+        tasks = list(TASKS.iterdir())
+    except OSError:
+        return times  # elsewhere than on Linux
+    for task in tasks:
+        # A thread may end while it is read.
+        with contextlib.suppress(OSError, ValueError, IndexError):
             times[task.name] = int((task / "schedstat").read_text().split()[0])
-    except (OSError, ValueError, IndexError):
-        # A thread may end while it is read; then, or elsewhere than on Linux, less is known.
-        pass
     return times

@@ -97,7 +97,7 @@ class HostBuffer:
             if bad and not wrong:
                 at = int(np.argmax(differs))
                 wanted, got = self._dtype.decode(np.array([expected[at], found[at]], dtype=self._dtype.storage))
-                first = f"element {begin + at}: expected {wanted:g}, found {got:g}"
+                first = f"element {begin + at}: expected {wanted:.17g}, found {got:.17g}"
             wrong += bad
         return Comparison(checked=checked, wrong=wrong, first=first)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import msgspec
@@ -21,7 +22,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     Attributes
     ----------
     alpha, beta : float
-        T = alpha + (bus factor x nbytes) x beta; point-to-point without factor.
+        T = alpha + (bus factor x nbytes) x beta; point-to-point without factor, ragged by the busiest rank's bytes.
     switch_at, alpha_after, beta_after : int, float, float
         From this nbytes on, other parameters hold; 0 for no switch.
     launch_sd, within_cv : float
@@ -79,7 +80,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         operation = OPERATIONS[case.operation]
         if operation.estimand is Estimand.PER_MESSAGE:
             return alpha / case.messages + case.nbytes * beta
-        return alpha + operation.bus_factor(case.placement.ranks) * case.nbytes * beta
+        return alpha + operation.model_nbytes(case.exchange) * beta
 
 
 def read_simulation(table: dict[str, Any]) -> Simulation:
@@ -93,6 +94,11 @@ def read_simulation(table: dict[str, Any]) -> Simulation:
                 f"simulation: unknown key {key!r}"
                 + (f"; did you mean {close!r}?" if close else f"; allowed: {', '.join(allowed)}")
             )
+    problems += [
+        f"simulation: {key} must be finite"
+        for key, value in table.items()
+        if isinstance(value, float) and not math.isfinite(value)
+    ]
     if problems:
         raise PlanError(problems)
     try:

@@ -91,8 +91,8 @@ def test_only_differences_matter(stamps: Stamps, later: int) -> None:
         assert repetition_times(moved, estimand, 3) == pytest.approx(repetition_times(stamps, estimand, 3))
 
 
-@given(any_stamps(), st.randoms())
-def test_the_order_of_ranks_does_not_matter_to_collectives(stamps: Stamps, random: object) -> None:
+@given(any_stamps())
+def test_the_order_of_ranks_does_not_matter_to_collectives(stamps: Stamps) -> None:
     backwards = Stamps(layers_SRI=stamps.layers_SRI[:, ::-1], starts_I=None, comparable=True)
     for estimand in (L, G, D_MAX):
         assert repetition_times(backwards, estimand, 1).tolist() == repetition_times(stamps, estimand, 1).tolist()
@@ -151,9 +151,7 @@ def test_layers_of_asynchronous_calls() -> None:
 
 
 def test_cutting_takes_all_layers_and_starts() -> None:
-    stamps = Stamps(
-        layers_SRI=np.arange(2 * 2 * 5).reshape(2, 2, 5), starts_I=np.arange(5), comparable=True
-    )
+    stamps = Stamps(layers_SRI=np.arange(2 * 2 * 5).reshape(2, 2, 5), starts_I=np.arange(5), comparable=True)
     rest = stamps.after(2)
     assert rest.layers_SRI.tolist() == stamps.layers_SRI[:, :, 2:].tolist()
     assert rest.starts_I is not None

@@ -92,6 +92,17 @@ def test_twice_in_a_row() -> None:
     assert finished == [False, False, False, False, False, True]
 
 
+def test_the_end_of_the_time_is_judged_and_is_no_second_look() -> None:
+    rule = StoppingRule(0.05, TICK)
+    rule.add(np.full(10, 1e-4))
+    judgement = rule.end(np.full(11, 1e-4))
+    assert judgement == rule.judgement
+    assert judgement.interval is not None
+    assert judgement.interval.count == 11
+    assert not rule.is_finished
+    assert rule.status(11) is Status.BUDGET
+
+
 def test_an_interval_that_cannot_be_bounded_never_converges() -> None:
     rule = StoppingRule(0.5, TICK)
     for count in (1, 2, 5):

@@ -248,6 +248,20 @@ def test_stderr_may_be_closed_and_stdout_may_end_early(workplace: Path, measured
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_run_whose_reader_leaves_stops_and_keeps_what_is_finished(workplace: Path) -> None:
+    words = shlex.join([sys.executable, "-m", "collmark", "run", *SIMULATED, "--launches", "1000", "--json", "-q"])
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{words} | head -n 3 >/dev/null"],
+        cwd=workplace,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 128 + 13
+    (line,) = done.stderr.splitlines()
+    assert re.fullmatch(r"stopped, since nobody reads stdout .* resume with: collmark run --resume results/\S+", line)
+
+
 def test_torn_last_line_is_one_warning(cli: Callable[..., Any], measured: str) -> None:
     with (Path(measured) / "records.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"schema_version": 1, "laun')

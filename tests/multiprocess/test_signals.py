@@ -82,13 +82,3 @@ def test_a_short_stop_of_the_launcher_is_no_fault(start: Start, tmp_path: Path) 
     program.process.send_signal(signal.SIGCONT)
     assert program.end() == 0
     assert is_complete(only_run(tmp_path))
-
-
-def test_a_reader_that_takes_nothing_for_longer_than_the_timeout_is_no_fault(start: Start, tmp_path: Path) -> None:
-    # What the program writes fills the pipe to `sleep` and then waits; its ranks must not take that for its death.
-    shell = " ".join(small_run("--verbose")) + " 2>&1 >fifo"
-    os.mkfifo(tmp_path / "fifo")
-    program = start("bash", "-c", f"(sleep 8; cat >/dev/null) <fifo & exec {shell}")
-    assert program.end(80) == 0
-    program.wait_until_gone(15)
-    assert is_complete(only_run(tmp_path))

@@ -67,14 +67,14 @@ def test_case_without_records_is_a_row_of_nothing(simulate: Callable[..., Any]) 
 
 
 def test_variation_finds_what_was_planted(simulate: Callable[..., Any]) -> None:
-    folder = simulate("launch_sd=0.1", "within_cv=0.03", launches="40")
+    folder = simulate("launch_sd=0.1", "within_cv=0.03", launches="16")
     records = list(folder.records())
     found = variation(records)
     assert found is not None
-    assert found.between == pytest.approx(0.1, rel=0.4)
+    assert found.between == pytest.approx(0.1, rel=0.5)
     assert found.within == pytest.approx(0.03, rel=0.3)
     medians = [math.log(r.timing.median) for r in records if r.case == records[0].case and r.sentinel is None]
-    assert statistics.stdev(medians) == pytest.approx(0.1, rel=0.4)
+    assert statistics.stdev(medians) == pytest.approx(0.1, rel=0.5)
 
 
 def test_variation_needs_two_launches(simulate: Callable[..., Any]) -> None:

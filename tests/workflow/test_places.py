@@ -45,6 +45,16 @@ def test_last_of_two_runs_with_one_label_is_taken(simulate: Callable[..., Any], 
     assert find_run("same", tmp_path / "results").path.name == second.path.name
 
 
+def test_folder_that_is_no_run_hides_no_label(
+    simulate: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = simulate(label="demo", launches="1")
+    monkeypatch.chdir(tmp_path)
+    for parent in (tmp_path, tmp_path / "results"):
+        (parent / "demo").mkdir()
+    assert find_run("demo").path.name == made.path.name
+
+
 def test_unknown_run_names_the_nearest(simulate: Callable[..., Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is none under"):
         find_run("laptop", tmp_path / "results")

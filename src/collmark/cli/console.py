@@ -121,6 +121,13 @@ def write_error(line: str) -> None:
         os.write(2, line.encode("ascii", "replace") + b"\n")
 
 
+def abandon_stdout() -> None:
+    """Let stdout lead nowhere: its reader has gone, and Python would complain when it flushes at the end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 @contextmanager
 def spoken_warnings(terminal: Terminal) -> Iterator[None]:
     """Show collmark's own warnings as lines, and no others."""

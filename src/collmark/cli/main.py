@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(words: list[str]) -> int:
     """Run the command line and return the exit status."""
     waiting = _say_first_word(words)
-    from collmark.cli.console import Terminal, spoken_warnings
+    from collmark.cli.console import Terminal, abandon_stdout, spoken_warnings
     from collmark.cli.faults import report
 
     debug = "--debug" in words
@@ -56,9 +56,8 @@ def run(words: list[str]) -> int:
             del collmark
             return _dispatch(kept, terminal, waiting)
     except BrokenPipeError:
-        # The reader of our output has gone. Python would complain once more when it flushes at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        abandon_stdout()
+        return 0  # who reads only the start of a table has what was asked for
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it is, it becomes one line
         return report(error, terminal, as_json="--json" in words, debug=debug)
 

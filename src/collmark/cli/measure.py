@@ -15,7 +15,7 @@ from collmark.cli.conclusion import (
     resume_command,
     wrong_words,
 )
-from collmark.cli.console import Terminal, write_error
+from collmark.cli.console import Terminal, abandon_stdout, write_error
 from collmark.cli.faults import LOST, error_object
 from collmark.cli.progress import Narrator
 from collmark.cli.stream import write_end, write_event
@@ -66,6 +66,10 @@ class Session:
                 carry_out(self._folder, sink, signals, self._joined)
         except MeasurementError as error:
             raise MeasurementError(f"{error}; {self._kept_words()}") from error
+        except BrokenPipeError as error:
+            abandon_stdout()
+            words = f"stopped, since nobody reads stdout any more; {self._kept_words()}"
+            raise InterruptedRunError(words, signal.SIGPIPE) from error
         except (InterruptedRunError, KeyboardInterrupt) as error:
             self._show(time.monotonic() - began, is_over=False)
             number = getattr(error, "signal_number", signal.SIGINT)

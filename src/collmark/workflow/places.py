@@ -64,21 +64,21 @@ def find_run(name: str, output: Path | None = None) -> RunFolder:
     UsageError
         If there is no such run; the nearest label is named.
     """
-    path = Path(name)
-    if path.is_dir():
-        return RunFolder(path)
-    root = results_root(output)
-    if (root / name).is_dir():
-        return RunFolder(root / name)
+    path, root = Path(name), results_root(output)
+    for place in (path, root / name):
+        if (place / RUN_FILE).is_file():
+            return RunFolder(place)
     runs = list(run_folders(root))
+    labelled = [folder for folder, run in runs if run.label == name]
+    if labelled:
+        return labelled[-1]
+    if path.is_dir():
+        return RunFolder(path)  # to be told why it is no run
     if not runs:
         msg = f"no run {name!r}: there is none under {root}; collmark run or collmark demo makes one"
         raise UsageError(msg)
     if name == LATEST:
         return runs[-1][0]
-    labelled = [folder for folder, run in runs if run.label == name]
-    if labelled:
-        return labelled[-1]
     labels = dict.fromkeys(run.label for _folder, run in runs if run.label)
     close = nearest(name, (LATEST, *labels, *(folder.path.name for folder, _run in runs)))
     msg = f"no run {name!r} under {root};" + (f" did you mean {close!r}?" if close else "") + " collmark list shows all"

@@ -1,0 +1,196 @@
+"""One rank: what it does to buffers, and what becomes of a library's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pytest
+
+from collmark.bench.rank import DEVICE, ENTER, EXIT, QUEUED, Rank
+from collmark.core.case import Case
+from collmark.core.dtype import DTYPES
+from collmark.core.errors import MeasurementError
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import Placement, Tier
+from collmark.core.record import Evidence
+from collmark.kernels.buffer import HostBuffer
+
+
+def case_of(operation: str, *, in_place: bool = False) -> Case:
+    return Case(
+        operation=operation,
+        backend="gloo",
+        dtype="int32",
+        placement=Placement(ranks_per_node=2),
+        nbytes=64,
+        requested_nbytes=64,
+        reduction="sum" if OPERATIONS[operation].reduces else "",
+        in_place=in_place,
+    )
+
+
+class Bound:
+    """Buffers in memory, and a call that copies what is sent to where it is received, or fails."""
+
+    def __init__(self, case: Case, rank: int) -> None:
+        operation, kind = OPERATIONS[case.operation], DTYPES[case.dtype]
+        counts = [sum(s.count for s in law(case.exchange, rank)) for law in (operation.sends, operation.expects)]
+
+        def buffer(count: int) -> HostBuffer:
+            return HostBuffer(np.zeros(count, kind.storage), kind, reduction=case.reduction, ranks=2)
+
+        self.send: HostBuffer | None = buffer(max(counts) if case.in_place else counts[0])
+        self.receive: HostBuffer | None = self.send if case.in_place else buffer(counts[1])
+        self.is_released = False
+        self.error: Exception | None = None
+        self.call: Callable[[], object] = self._call
+
+    def _call(self) -> None:
+        if self.error:
+            raise self.error
+
+    def device_time(self) -> int:
+        return 7
+
+    def release(self) -> None:
+        self.is_released = True
+
+
+class Session:
+    """A session whose clock counts its reads."""
+
+    def __init__(self, *, asynchronous: bool = False) -> None:
+        self.asynchronous = asynchronous
+        self.bound: list[Bound] = []
+        self.waits = 0
+        self.reads = 0
+
+    def clock(self) -> int:
+        self.reads += 1
+        return self.reads
+
+    def reserve(self, nbytes: int) -> None:
+        """Nothing to do."""
+
+    def bind(self, case: Case) -> Bound:
+        self.bound.append(Bound(case, 0))
+        return self.bound[-1]
+
+    def synchronize(self) -> None:
+        self.waits += 1
+
+    def facts(self) -> Mapping[str, str]:
+        return {}
+
+    def evidence(self) -> Evidence:
+        return Evidence(tier=Tier.UNKNOWN)
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+def rank_of(session: Session, waits: list[float] | None = None) -> Rank:
+    return Rank(0, session, [] .append if waits is None else waits.append)
+
+
+def test_what_is_received_is_poisoned_and_what_is_sent_is_written() -> None:
+    session = Session()
+    rank = rank_of(session)
+    rank.bind(case_of("all_gather"))
+    (bound,) = session.bound
+    assert bound.send is not None
+    assert bound.receive is not None
+    rank.prepare(1, poison=True)
+    assert bound.receive.array.tolist() == [-1] * 16
+    assert bound.send.compare(OPERATIONS["all_gather"].sends(case_of("all_gather").exchange, 0), 1).wrong == 0
+    assert rank.compare(1).wrong == 16
+    bound.receive.write(OPERATIONS["all_gather"].expects(case_of("all_gather").exchange, 0), 1)
+    assert rank.compare(1) == type(rank.compare(1))(checked=16, wrong=0)
+    # Without poison what is there stays, to be found as stale.
+    rank.prepare(2, poison=False)
+    assert rank.compare(1).wrong == 0
+    assert rank.compare(2).wrong == 16
+
+
+def test_one_buffer_is_poisoned_before_it_is_written() -> None:
+    session = Session()
+    rank = rank_of(session)
+    rank.bind(case_of("all_reduce", in_place=True))
+    rank.prepare(1, poison=True)
+    send = session.bound[0].send
+    assert send is not None
+    assert -1 not in send.array
+
+
+@pytest.mark.parametrize(("operation", "in_place", "is_neutral"), [
+    ("all_reduce", True, True), ("all_reduce", False, False), ("broadcast", True, False), ("all_gather", False, False)
+])  # fmt: skip
+def test_only_reductions_in_place_are_made_harmless(operation: str, *, in_place: bool, is_neutral: bool) -> None:
+    session = Session()
+    rank = rank_of(session)
+    rank.bind(case_of(operation, in_place=in_place))
+    rank.prepare(1, poison=False)
+    rank.neutralise()
+    send = session.bound[0].send
+    assert send is not None
+    assert (not send.array.any()) == is_neutral
+
+
+def test_a_rank_that_receives_nothing_compares_nothing() -> None:
+    session = Session()
+    rank = rank_of(session)
+    rank.bind(case_of("stream"))  # rank 0 only sends
+    assert rank.compare(1).checked == 0
+    rank.bind(case_of("barrier"))
+    rank.prepare(1, poison=True)
+    assert rank.compare(1).checked == 0
+
+
+def test_stamps_of_blocking_calls() -> None:
+    waits: list[float] = []
+    session = Session()
+    rank = rank_of(session, waits)
+    rank.bind(case_of("all_gather"))
+    stamps = rank.block(3, 12.5)
+    assert stamps.shape == (2, 3)
+    assert stamps[ENTER].tolist() == [1, 3, 5]
+    assert stamps[EXIT].tolist() == [2, 4, 6]
+    assert waits == [12.5] * 3
+    assert session.waits == 0
+
+
+def test_stamps_of_asynchronous_calls() -> None:
+    session = Session(asynchronous=True)
+    rank = rank_of(session)
+    rank.bind(case_of("all_gather"))
+    stamps = rank.block(2, 1.0)
+    assert stamps.shape == (4, 2)
+    assert stamps[ENTER].tolist() == [1, 4]
+    assert stamps[QUEUED].tolist() == [2, 5]
+    assert stamps[EXIT].tolist() == [3, 6]
+    assert stamps[DEVICE].tolist() == [7, 7]
+    assert session.waits == 2
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("error", [RuntimeError("connection\nclosed"), ConnectionResetError(104, "reset by peer")])
+def test_what_a_library_raises_in_a_call_is_a_lost_measurement(error: Exception, *, asynchronous: bool) -> None:
+    session = Session(asynchronous=asynchronous)
+    rank = rank_of(session)
+    rank.bind(case_of("all_gather"))
+    session.bound[0].error = error
+    with pytest.raises(MeasurementError, match=r"rank 0 in all_gather 64 B int32: .*(closed|reset)") as caught:
+        rank.block(1, 1.0)
+    assert caught.value.__cause__ is error
+
+
+def test_binding_anew_gives_the_old_buffers_back() -> None:
+    session = Session()
+    rank = rank_of(session)
+    rank.bind(case_of("all_gather"))
+    rank.bind(case_of("barrier"))
+    assert [bound.is_released for bound in session.bound] == [True, False]
+    rank.release()
+    rank.release()
+    assert session.bound[1].is_released
