@@ -6,6 +6,7 @@ the others, briefly, and dropped.
 
 from __future__ import annotations
 
+import errno
 import hmac
 import secrets
 import selectors
@@ -143,7 +144,9 @@ class Reception:
     def _accept(self) -> None:
         try:
             connection, _address = self._listener.accept()
-        except OSError:
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise UnavailableError("too many open files for so many ranks: raise the limit (ulimit -n)") from error
             return
         try:
             caller = _Caller(connection)
@@ -180,12 +183,14 @@ class Reception:
             connection.close()
         return True
 
-    def refuse_all(self, reason: str, seconds: float) -> None:
-        """Tell everybody who still comes why there will be no launch."""
+    def refuse_all(self, reason: str, seconds: float, ranks: int | None = None) -> None:
+        """Tell everybody who still comes why there will be no launch, until so many ranks have heard it."""
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
+        told: set[int] = set()
+        while (left := deadline - time.monotonic()) > 0 and len(told) != ranks:
             for hello, connection in self.introductions(min(left, 0.1)):
                 self.answer(hello, connection, reason)
+                told.add(hello.rank)
 
     def _forget(self, caller: _Caller) -> None:
         self._selector.unregister(caller.connection)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ from collmark.bench.team import DONE, REFUSED, ProcessTeam, Starts, Team, perfor
 from collmark.bench.watchdog import Watchdog, start_patience
 from collmark.core.case import Scheduling
 from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UnavailableError, one_line
+from collmark.core.placement import Placement
 from collmark.core.record import Host, Launch, Outcome, Timer
 from collmark.core.store import RunFolder, Writer
 
@@ -170,11 +172,23 @@ def _assemble(
     """Wait for all ranks, and for each to say that it can do its part."""
     hub = Hub(listener, seat.secret, hello_of(seat))
     hub.gather_ranks(start_patience(job.plan.timeout), is_stopping, watchdog.watch_peer)
+    check_evenness(job.placement, hub)
     prepare_process(job, seat, watchdog)
     for rank, reply in hub.gather():
         if reply[:1] == REFUSED:
             raise UnavailableError(f"{hub.name(rank)}: {reply[1:].decode()}")
     return hub
+
+
+def check_evenness(placement: Placement, hub: Hub) -> None:
+    """Raise UnavailableError where some hosts have more ranks than others: the placement would be a wrong word."""
+    counts = Counter((hello.host, hello.network) for hello in hub.hellos)
+    if len(counts) == placement.nodes and len(set(counts.values())) > 1:
+        found = ", ".join(f"{count} on {host}" for (host, _network), count in counts.items())
+        raise UnavailableError(
+            f"ranks lie unevenly, {found}, and are meant to be {placement} (nodes x ranks per node): tell the "
+            f"launcher, as srun --ntasks-per-node={placement.ranks_per_node} does"
+        )
 
 
 def _open(job: Job, group: Group, watchdog: Watchdog) -> Session:

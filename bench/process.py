@@ -155,9 +155,9 @@ def main() -> int:
             follow(startup.job, startup.seat, watchdog)
     except Exception as error:  # noqa: BLE001 - a process boundary: whatever it is, the launcher hears of it
         status, text = status_of(error), words_of(error)
-        watchdog.last_words(text, status)
         if status:
             on_loss(Loss(text=text if rank == 0 else f"rank {rank}: {text}", status=status))
+        watchdog.last_words(text, status)  # after our own: the others end, and that is noticed
         if not isinstance(error, CollmarkError):
             sys.excepthook(*sys.exc_info())  # to the rank's log, where it can be reported from
         return status

@@ -71,6 +71,7 @@ class Watchdog:
         self._peers: dict[socket.socket, str] = {}
         self._heard: dict[object, float] = {}
         self._words: dict[object, bytes] = {}
+        self._told_by: set[object] = set()
         self._lifeline: int | None = None
         self._deadline, self._patience, self._what = float("inf"), timeout, ""
         self._beaten = 0.0
@@ -132,8 +133,10 @@ class Watchdog:
         self._ended.set()
 
     def last_words(self, text: str, status: int = LOST_STATUS) -> None:
-        """Tell the peers why this process is about to end, and what status they should end with."""
+        """Tell the peers, but not those it was heard from, why this process ends, and what status they should have."""
         for connection in tuple(self._peers):
+            if connection in self._told_by:
+                continue
             with contextlib.suppress(OSError):
                 connection.send(LAST_WORDS + f"{status:03d}{text}".encode()[:2000] + b"\n")
 
@@ -190,6 +193,7 @@ class Watchdog:
             if data and b"\n" not in words:
                 return None
             text = words[4:].split(b"\n")[0].decode(errors="replace")
+            self._told_by.add(source)
             status = int(words[1:4]) if words[1:4].isdigit() else LOST_STATUS
             return Loss(text=f"{name}: {text}" if status else text, status=status, told=True)
         if data:

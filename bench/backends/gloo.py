@@ -57,6 +57,8 @@ class GlooSession:
     asynchronous = False
 
     def __init__(self, world: World) -> None:
+        # torch's store warns of every client whose address has no name, on every rank.
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
         import torch
         import torch.distributed as dist
 

@@ -247,8 +247,9 @@ class LocalLaunch:
             stopped = [rank.rank for rank in self._ranks if rank.is_stopped]
             are = "is" if len(stopped) == 1 else "are"
             note = f" ({_ranks_in_words(stopped)} {are} stopped by a signal)" if stopped else ""
-            kind = {2: UsageError, 3: UnavailableError}.get(self._fault.status, MeasurementError)
-            raise kind(f"{self._fault.text}{note}")
+            # A rank that did not join because it hangs is lost, not missing.
+            kind = {} if stopped else {2: UsageError, 3: UnavailableError}
+            raise kind.get(self._fault.status, MeasurementError)(f"{self._fault.text}{note}")
         for rank in self._ranks:
             if rank.status not in (None, 0):
                 msg = f"rank {rank.rank} ended with status {rank.status}{self._where}: {rank.last_line()}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import socket
@@ -11,7 +12,7 @@ from collmark.bench import environment
 from collmark.bench.control import PULSES
 from collmark.bench.event import PipedEvent
 from collmark.bench.group import hello_of
-from collmark.bench.handshake import join
+from collmark.bench.handshake import Reception, join
 from collmark.bench.job import Job, Seat
 from collmark.bench.launchers.joined import Joined
 from collmark.bench.lead import follow, lead
@@ -19,6 +20,7 @@ from collmark.bench.watchdog import LOST_STATUS, STOP_SECONDS, Loss, Watchdog
 from collmark.core.errors import CollmarkError, InterruptedRunError, UnavailableError
 
 FIRST_PORT, PORTS, TRIES = 20000, 9000, 8
+TURN_AWAY_SECONDS = 10.0  # for the other ranks to load what they need to hear
 
 
 def seat_of(joined: Joined) -> Seat:
@@ -73,6 +75,15 @@ def _listen(host: str, port: int, nodes: int, backlog: int) -> socket.socket:
     return socket.create_server(address[:2], family=family, backlog=backlog)
 
 
+def turn_away(joined: Joined, reason: str) -> None:
+    """Tell the other ranks that rank 0 cannot begin, so that they do not wait for it."""
+    seat = seat_of(joined)
+    with contextlib.suppress(UnavailableError, OSError):
+        reception = Reception(open_listener(seat, joined.nodes), seat.secret)
+        reception.refuse_all(f"rank 0 cannot begin: {reason}", TURN_AWAY_SECONDS, joined.ranks - 1)
+        reception.close()
+
+
 def be_rank(
     joined: Joined,
     job: Job,
@@ -120,8 +131,6 @@ def be_rank(
         raise
     finally:
         watchdog.end()
-    if signalled():
-        raise InterruptedRunError("stopped", signalled())
 
 
 def _status_of(error: CollmarkError, signal_number: int) -> int:

@@ -72,7 +72,8 @@ class Mail:
         receive[...] = received[: receive.size]
         if rank == plan.wrong_rank and self._world.calls > plan.wrong_after and receive.size:
             bits = receive.view(dtype.unsigned_storage)
-            bits[plan.wrong_element % receive.size] ^= 1
+            # Not the lowest bit: an average may be off by one unit in the last place.
+            bits[plan.wrong_element % receive.size] ^= 2
 
 
 class SimulatedSession:
@@ -154,6 +155,7 @@ class SimulatedTeam:
             Rank(rank, SimulatedSession(self._world, rank, mails), self._starter(rank)) for rank in range(ranks)
         ]
         self.evidence = self._members[0].session.evidence()
+        self._is_too_large = False
 
     def _starter(self, rank: int) -> Callable[[float], None]:
         def await_start(_timeout: float) -> None:
@@ -174,6 +176,7 @@ class SimulatedTeam:
 
     def bind(self, case: Case) -> None:
         """Bind a case on every rank."""
+        self._is_too_large = case.nbytes * self.ranks > LARGEST_MOVED
         for member in self._members:
             member.bind(case)
 
@@ -193,7 +196,7 @@ class SimulatedTeam:
     def compare(self, epoch: int) -> Check:
         """Compare what every rank received."""
         check = combined([member.compare(epoch) for member in self._members])
-        if not check.checked:
+        if self._is_too_large:
             return Check(checked=0, wrong=0, left_out="simulated: nothing was moved")
         return check
 

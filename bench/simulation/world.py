@@ -18,15 +18,19 @@ EARLIEST_EXIT = 0.02  # ranks leave within the last 2 % of T
 SECOND = 1e9
 
 
+Times = NDArray[np.int64]
+
+
 class Outcome:
-    """One call: when every rank entered, had queued, and left."""
+    """One call: when every rank entered, had queued, and left, and how long its device worked."""
 
-    __slots__ = ("enter_R", "exit_R", "queued_R")
+    __slots__ = ("device_R", "enter_R", "exit_R", "queued_R")
 
-    def __init__(self, enter_R: NDArray[np.int64], queued_R: NDArray[np.int64], exit_R: NDArray[np.int64]) -> None:
+    def __init__(self, enter_R: Times, queued_R: Times, exit_R: Times, device_R: Times) -> None:
         self.enter_R = enter_R
         self.queued_R = queued_R
         self.exit_R = exit_R
+        self.device_R = device_R
 
 
 class World:
@@ -46,11 +50,13 @@ class World:
         self._launch = launch
         self._random = np.random.default_rng([simulation.seed, launch])
         self._case: Case | None = None
+        self._seconds = 0.0
         self._level = 0.0
         self._noise = 0.0
         self._outcomes: list[Outcome] = []
         self._position_R = [0] * ranks
         self._now_R = np.zeros(ranks, dtype=np.int64)
+        self._device_R = np.zeros(ranks, dtype=np.int64)
         self.calls = 0
         self.timeout = 30.0
 
@@ -64,6 +70,7 @@ class World:
         if case == self._case:
             return
         self._case = case
+        self._seconds = self.simulation.seconds(case)
         words = np.frombuffer(case.key.encode().ljust(-(-len(case.key) // 4) * 4), dtype=np.uint32)
         level = np.random.default_rng([self.simulation.seed, self._launch, *words.tolist()])
         self._level = float(level.normal(0.0, self.simulation.launch_sd)) if self.simulation.launch_sd else 0.0
@@ -88,7 +95,9 @@ class World:
 
     def finish(self, rank: int) -> None:
         """Wait on a rank until the call is done."""
-        self._now_R[rank] = self._outcomes[self._position_R[rank]].exit_R[rank]
+        outcome = self._outcomes[self._position_R[rank]]
+        self._now_R[rank] = outcome.exit_R[rank]
+        self._device_R[rank] = outcome.device_R[rank]
         self._position_R[rank] += 1
         if min(self._position_R) == len(self._outcomes):
             self._outcomes.clear()
@@ -107,34 +116,35 @@ class World:
         enter_R = start + np.abs(self._random.normal(0.0, plan.skew * SECOND, self.ranks)).astype(np.int64)
         if 0 <= plan.straggler_rank < self.ranks:
             enter_R[plan.straggler_rank] += int(plan.straggler_delay * SECOND)
-        if plan.dead_rank >= 0 and self.calls > plan.dead_after:
+        if 0 <= plan.dead_rank < self.ranks and self.calls > plan.dead_after:
             self._now_R += int(self.timeout * SECOND)
             msg = f"rank {plan.dead_rank} (simulated) silent for {self.timeout:g} s in {case}"
             raise MeasurementError(msg)
-        duration = int(self._draw(case, start) * SECOND)
-        exit_R = self._exits(case, enter_R, duration)
-        queued_R = enter_R + int(plan.enqueue * SECOND)
-        self._device_R = exit_R - enter_R
+        exit_R = self._exits(case, enter_R, self._draw(start) * SECOND)
+        enqueue = round(plan.enqueue * SECOND)
+        device_R = exit_R - enter_R
         if plan.asynchronous:
-            exit_R = exit_R + int(plan.enqueue * SECOND)
-        return Outcome(enter_R, queued_R, exit_R)
+            exit_R = exit_R + enqueue
+        return Outcome(enter_R, enter_R + enqueue, exit_R, device_R)
 
-    def _draw(self, case: Case, start: int) -> float:
+    def _draw(self, start: int) -> float:
         """Return T of one call in s: model x launch level x autoregressive noise x contamination x drift."""
         plan = self.simulation
         rho = plan.autocorrelation
         self._noise = rho * self._noise + float(np.sqrt(1 - rho * rho) * self._random.normal())
-        seconds = plan.seconds(case) * float(np.exp(self._level + plan.within_cv * self._noise))
+        seconds = self._seconds * float(np.exp(self._level + plan.within_cv * self._noise))
         if plan.contaminated and self._random.random() < plan.contaminated:
             seconds *= self._random.uniform(*plan.contamination)
         return seconds * (1 + plan.drift * start / SECOND)
 
-    def _exits(self, case: Case, enter_R: NDArray[np.int64], duration: int) -> NDArray[np.int64]:
+    def _exits(self, case: Case, enter_R: Times, nanoseconds: float) -> Times:
         estimand = case.estimand
         if estimand in (Estimand.HALF_ROUND_TRIP, Estimand.PER_MESSAGE):
+            times = 2 if estimand is Estimand.HALF_ROUND_TRIP else case.messages
             exit_R = enter_R + 1
-            exit_R[:2] = enter_R[:2] + duration * (2 if estimand is Estimand.HALF_ROUND_TRIP else case.messages)
+            exit_R[:2] = enter_R[:2] + round(times * nanoseconds)
             return exit_R
+        duration = round(nanoseconds)
         last_R = enter_R.max() if estimand is Estimand.LAST_IN_LAST_OUT else enter_R.min()
         exit_R = last_R + duration - (self._random.random(self.ranks) * EARLIEST_EXIT * duration).astype(np.int64)
         exit_R[self._random.integers(self.ranks)] = last_R + duration

@@ -249,7 +249,7 @@ def test_another_number_of_ranks_means_two_launches(room: Callable[[int], Room])
 def test_missing_ranks_are_named(room: Callable[[int], Room]) -> None:
     made = room(4)
     made.join_from(2, 4, timeout=2)
-    with pytest.raises(UnavailableError, match="rank 1, 3 of 4 did not join within 0.5 s"):
+    with pytest.raises(UnavailableError, match=r"rank 1, 3 of 4 did not join within 0\.5 s"):
         made.hub.gather_ranks(0.5)
 
 

@@ -102,6 +102,7 @@ class ScriptedTeam:
 def measured(
     team: ScriptedTeam,
     case: Case = CASE,
+    *,
     budget: float = 10.0,
     sentinel: Sentinel | None = None,
     terms: Terms = TERMS,

@@ -91,7 +91,8 @@ class Session:
 
 
 def rank_of(session: Session, waits: list[float] | None = None) -> Rank:
-    return Rank(0, session, [] .append if waits is None else waits.append)
+    seen: list[float] = [] if waits is None else waits
+    return Rank(0, session, seen.append)
 
 
 def test_what_is_received_is_poisoned_and_what_is_sent_is_written() -> None:

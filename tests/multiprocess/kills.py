@@ -8,6 +8,7 @@ import signal
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from tests.multiprocess.program import Program, collmark, is_complete, only_run, small_run
@@ -164,11 +165,11 @@ def complaint(kill: Kill, aftermath: Aftermath) -> str:
     return f"{kill}: {'; '.join(wrong)} (said: {aftermath.words[-600:]})" if wrong else ""
 
 
-def _key(launch: int, case: dict[str, object], sentinel: object) -> tuple[object, ...]:
+def _key(launch: int, case: dict[str, Any], sentinel: str | None) -> tuple[object, ...]:
     return launch, msgspec.convert(case, Case).key, sentinel
 
 
-def _lines(run: RunFolder) -> dict[bytes, dict[str, object]]:
+def _lines(run: RunFolder) -> dict[bytes, dict[str, Any]]:
     """Return the whole lines on disk, by their bytes; a torn last one is what a resume cuts off."""
     content = (run.path / "records.jsonl").read_bytes()
     whole = content[: content.rfind(b"\n") + 1]

@@ -136,8 +136,7 @@ def be_follower(prepared: Prepared, joined: Joined) -> None:
         return  # rank 0 plays all the others
 
     def on_fault(text: str) -> None:
-        if not text.startswith("rank 0"):
-            write_error(f"error: rank {joined.rank} gives up: {text}")
+        write_error(f"error: rank {joined.rank} gives up: {text}")
 
     with StopSignals(lambda _number: None) as signals:
         follow(prepared, joined, Sink(emit=lambda _event: None, on_fault=on_fault), signals)

@@ -71,7 +71,7 @@ def run(
             return
     except UsageError as error:
         raise _said_once(error, joined) from error
-    folder = _folder(prepared, into=into, output=output, label=label or "")
+    folder = _folder(prepared, joined, into=into, output=output, label=label or "")
     _session(folder, terminal, joined, as_json=as_json)
 
 
@@ -105,13 +105,17 @@ def _said_once(error: UsageError, joined: Joined | None) -> Exception:
     return typer.Exit(2)
 
 
-def _folder(prepared: Prepared, *, into: str | None, output: str | None, label: str) -> RunFolder:
-    from collmark.workflow.run import create_run, open_into
+def _folder(
+    prepared: Prepared, joined: Joined | None, *, into: str | None, output: str | None, label: str
+) -> RunFolder:
+    from collmark.workflow.prepare import SIMULATED
+    from collmark.workflow.run import create_run, open_into, telling_others
 
     command = ["collmark", *sys.argv[1:]]
-    if into is not None:
-        return open_into(Path(into), prepared, command)
-    return create_run(prepared, output=Path(output) if output else None, label=label, command=command)
+    with telling_others(None if SIMULATED in prepared.plan.backends else joined):
+        if into is not None:
+            return open_into(Path(into), prepared, command)
+        return create_run(prepared, output=Path(output) if output else None, label=label, command=command)
 
 
 def _session(folder: RunFolder, terminal: Terminal, joined: Joined | None, *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Self
 
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -29,7 +29,7 @@ class StopSignals:
         """Whether a signal came."""
         return self.received != 0
 
-    def __enter__(self) -> StopSignals:
+    def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in HEARD:
                 self._previous[number] = signal.signal(number, self._handle)

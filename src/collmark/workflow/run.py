@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -17,10 +18,10 @@ from collmark.bench.event import Event, LaunchStarted, PipedEvent, RunStarted
 from collmark.bench.job import Job
 from collmark.bench.launchers.joined import Joined
 from collmark.bench.launchers.local import LocalLaunch
-from collmark.bench.launchers.seating import be_rank
+from collmark.bench.launchers.seating import be_rank, turn_away
 from collmark.bench.simulation.launch import simulate_launch
 from collmark.core.case import Case
-from collmark.core.errors import InterruptedRunError, MeasurementError, UsageError
+from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UsageError
 from collmark.core.placement import Placement
 from collmark.core.plan import AUTO, Plan
 from collmark.core.record import SCHEMA_VERSION, Launch, Outcome, Record, Run, Status
@@ -92,14 +93,28 @@ def carry_out(folder: RunFolder, sink: Sink, signals: StopSignals, joined: Joine
     MeasurementError
         If a rank was lost or the disk is full; everything finished is on disk.
     """
-    lock = folder.lock()
+    others = None if SIMULATED in folder.read_run().plan.backends else joined  # rank 0 simulates all ranks itself
+    with telling_others(others):
+        lock = folder.lock()
     try:
-        folder.mend()
+        with telling_others(others):
+            folder.mend()
         _Execution(folder, lock, sink, signals, joined).run()
     except KeyboardInterrupt as error:
         raise InterruptedRunError("stopped at once", signals.received or signal.SIGINT) from error
     finally:
         folder.unlock()
+
+
+@contextlib.contextmanager
+def telling_others(joined: Joined | None) -> Iterator[None]:
+    """Pass an error of rank 0 alone, met before the launch begins, on to the other ranks, which wait for it."""
+    try:
+        yield
+    except CollmarkError as error:
+        if joined is not None and joined.rank == 0:
+            turn_away(joined, str(error))
+        raise
 
 
 class _Execution:

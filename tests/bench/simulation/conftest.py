@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -92,8 +93,10 @@ def measure_cases() -> MeasureCase:
 
 
 @pytest.fixture
-def simulate_run(tmp_path: Path) -> SimulateRun:
+def simulate_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimulateRun:
     """Return a function that simulates a run on disk."""
+    # Hundreds of small runs: that each line is flushed is tested elsewhere.
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
     number = itertools.count()
 
     def simulate(

@@ -1,0 +1,123 @@
+"""Every backend on every operation, element type and reduction that it declares: measured once, looked up often."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from collmark.bench.backends.index import BACKENDS
+from collmark.bench.event import PipedEvent
+from collmark.bench.job import Job
+from collmark.bench.launchers.local import LocalLaunch
+from collmark.bench.simulation.launch import simulate_launch
+from collmark.core.case import Case
+from collmark.core.dtype import DTYPES
+from collmark.core.expansion import expand
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import Placement
+from collmark.core.plan import Plan
+from collmark.core.record import SCHEMA_VERSION, Record, Run
+from collmark.core.reduction import REDUCTIONS
+from collmark.core.store import RunFolder
+
+SIZES = "32B,500B"  # about one element per rank of the widest type; a size that divides nowhere
+RAGGED = "zipf:2.5:3"  # at these sizes some pairs exchange nothing
+CASE_BUDGET = 0.03
+
+Launched = Callable[[str, int], dict[tuple[str, str, str], list[Record]]]
+
+
+def combinations() -> list[tuple[str, str, str]]:
+    """Return every (operation, dtype, reduction) there is; a barrier has no type."""
+    return [
+        (operation, dtype, reduction)
+        for operation, row in OPERATIONS.items()
+        for dtype in (DTYPES if row.sized else ("float32",))
+        for reduction in (REDUCTIONS if row.reduces else ("",))
+    ]
+
+
+def refusal(backend: str, ranks: int, operation: str, dtype: str, reduction: str) -> str:
+    """Return why a backend does not offer a combination, empty where it does."""
+    if ranks < OPERATIONS[operation].minimum_ranks:
+        return f"{operation} needs two ranks"
+    return BACKENDS[backend].capability.refusal(OPERATIONS[operation], DTYPES[dtype], reduction)
+
+
+def cases_of(backend: str, ranks: int) -> tuple[Case, ...]:
+    """Return the cases of everything a backend declares."""
+    placement, capabilities = Placement(ranks_per_node=ranks), {backend: BACKENDS[backend].capability}
+    cases: list[Case] = []
+    for operation, dtype, reduction in combinations():
+        if refusal(backend, ranks, operation, dtype, reduction):
+            continue
+        for traffic in ("uniform", RAGGED) if OPERATIONS[operation].ragged else ("uniform",):
+            plan = Plan(
+                operations=(operation,),
+                dtypes=(dtype,),
+                reductions=(reduction or "sum",),
+                backends=(backend,),
+                sizes=SIZES if traffic == "uniform" else "500B",
+                traffic=traffic,
+                messages=4,
+            )
+            cases += expand(plan, placement, capabilities).cases
+    last = [case for case in cases if OPERATIONS[case.operation].rooted and case.dtype == "float32" and ranks > 1]
+    return (*cases, *(msgspec.structs.replace(case, root=ranks - 1) for case in last))
+
+
+def carry_out(backend: str, ranks: int, path: Path) -> RunFolder:
+    """Measure everything a backend declares in one launch."""
+    cases = cases_of(backend, ranks)
+    plan = Plan(backends=(backend,), case_budget=CASE_BUDGET, simulation={"alpha": 1e-3})
+    run = Run(
+        schema_version=SCHEMA_VERSION, label="", created="", version="", command=[], plan=plan, cases=list(cases),
+        notices=[],
+    )  # fmt: skip
+    folder = RunFolder.create(path, run)
+    job = Job(
+        folder=str(path),
+        launch=1,
+        backend=backend,
+        placement=Placement(ranks_per_node=ranks),
+        cases=cases,
+        plan=plan,
+        budget=1e6,
+        samples_left=0,
+        launcher="collmark",
+    )
+
+    def ignore(_event: PipedEvent) -> None:
+        return None
+
+    if backend == "simulated":
+        simulate_launch(job, ignore, lambda: False)
+    else:
+        LocalLaunch(job, path / "logs", keep=()).run(ignore, lambda: False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def launched(tmp_path_factory: pytest.TempPathFactory) -> Launched:
+    """Return a function that gives a backend's records by operation, dtype and reduction; processes start once."""
+
+    @functools.cache
+    def once(backend: str, ranks: int) -> dict[tuple[str, str, str], list[Record]]:
+        with pytest.MonkeyPatch.context() as patch:
+            if backend == "simulated":
+                patch.setattr(os, "fsync", lambda _descriptor: None)
+            folder = carry_out(backend, ranks, tmp_path_factory.mktemp(backend) / f"run-{ranks}")
+        found: dict[tuple[str, str, str], list[Record]] = {}
+        for record in folder.records():
+            if record.sentinel is None:
+                case = record.case
+                # A barrier is measured with whichever type comes first.
+                found.setdefault((case.operation, case.dtype, case.reduction), []).append(record)
+        return found
+
+    return once

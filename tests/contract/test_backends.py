@@ -1,0 +1,184 @@
+"""What every backend owes: right results of every operation, type and reduction it declares, and honest records."""
+
+from __future__ import annotations
+
+import pytest
+from tests.contract.conftest import RAGGED, Launched, combinations, refusal
+
+from collmark.bench.backends.index import BACKENDS
+from collmark.core.case import Device
+from collmark.core.dtype import DTYPES
+from collmark.core.operation import Estimand
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import Tier
+from collmark.core.record import Clock, Record, Status
+
+DIVIDED = {"all_gather", "reduce_scatter", "all_to_all", "all_to_all_v", "gather", "scatter"}
+RECEIVERS = {"reduce": 1, "gather": 1, "stream": 1, "ping_pong": 2, "bidirectional_stream": 2}
+ESTIMANDS = {
+    "broadcast": Estimand.FIRST_IN_LAST_OUT,
+    "reduce": Estimand.FIRST_IN_LAST_OUT,
+    "gather": Estimand.FIRST_IN_LAST_OUT,
+    "scatter": Estimand.FIRST_IN_LAST_OUT,
+    "ping_pong": Estimand.HALF_ROUND_TRIP,
+    "stream": Estimand.PER_MESSAGE,
+    "bidirectional_stream": Estimand.PER_MESSAGE,
+}
+RANKS = {"simulated": (1, 2, 3, 4)}
+
+LAUNCHES = [
+    pytest.param(
+        backend,
+        ranks,
+        id=f"{backend}-{ranks}",
+        marks=[pytest.mark.gpu] if row.capability.device is Device.CUDA else [],
+    )
+    for backend, row in BACKENDS.items()
+    for ranks in RANKS.get(backend, (1, 2, 3))
+]
+every_launch = pytest.mark.parametrize(("backend", "ranks"), LAUNCHES)
+
+
+def skip_unless_there(backend: str) -> None:
+    if missing := BACKENDS[backend].missing():
+        pytest.skip(missing)
+
+
+def effective(operation: str, requested: int, ranks: int, itemsize: int) -> int:
+    """Return the size in whole elements per rank, from its definition."""
+    elements = requested // itemsize
+    if operation in DIVIDED:
+        elements -= elements % ranks
+    return elements * itemsize
+
+
+def received_elements(record: Record, ranks: int) -> int:
+    """Return the elements that all ranks receive in one call."""
+    case = record.case
+    counts = case.exchange.counts
+    if counts is not None:
+        return sum(map(sum, counts))
+    elements = case.nbytes // DTYPES[case.dtype].itemsize
+    if case.operation in ("reduce_scatter", "scatter"):
+        return elements
+    return elements * RECEIVERS.get(case.operation, ranks)
+
+
+@pytest.mark.timeout(300)  # the first of each backend also starts its processes
+@every_launch
+@pytest.mark.parametrize(("operation", "dtype", "reduction"), combinations())
+def test_operation(launched: Launched, backend: str, ranks: int, operation: str, dtype: str, reduction: str) -> None:
+    skip_unless_there(backend)
+    if undeclared := refusal(backend, ranks, operation, dtype, reduction):
+        pytest.skip(f"{backend} {undeclared}")
+    records = [r for r in launched(backend, ranks)[operation, dtype, reduction] if r.case.root == 0]
+    row = OPERATIONS[operation]
+    assert len(records) == (1 if not row.sized else 3 if row.ragged else 2)
+    assert sorted(record.case.requested_nbytes for record in records) == (
+        [0] if not row.sized else [32, 500, 500] if row.ragged else [32, 500]
+    )
+    for record in records:
+        check_result(record, ranks)
+        check_sizes(record, ranks)
+        check_timing(record)
+        check_facts(record, backend)
+
+
+def check_result(record: Record, ranks: int) -> None:
+    case, check = record.case, record.check
+    assert record.status in (Status.CONVERGED, Status.BUDGET, Status.UNSTABLE), (case, record.error, check.first)
+    assert (check.wrong, check.first, record.error) == (0, "", "")
+    if case.operation == "barrier":
+        assert check.left_out == "no payload: checked by its time stamps"
+        assert record.timing is not None
+        assert check.checked == record.timing.repetitions
+    else:
+        # Before and after the repetitions, every element of every rank.
+        assert check.checked == 2 * received_elements(record, ranks) > 0
+        assert check.left_out == ""
+
+
+def check_sizes(record: Record, ranks: int) -> None:
+    case = record.case
+    if case.traffic == RAGGED:
+        assert 0 < case.nbytes <= case.requested_nbytes
+    else:
+        assert case.nbytes == effective(case.operation, case.requested_nbytes, ranks, DTYPES[case.dtype].itemsize)
+    assert case.placement.ranks == ranks
+    assert case.messages == (4 if OPERATIONS[case.operation].streams else 1)
+
+
+def check_timing(record: Record) -> None:
+    case, timing = record.case, record.timing
+    assert timing is not None
+    expected = ESTIMANDS.get(case.operation, Estimand.LAST_IN_LAST_OUT)
+    if case.traffic == RAGGED and case.exchange.counts is not None:
+        pairs = [n for r, row in enumerate(case.exchange.counts) for d, n in enumerate(row) if r != d]
+        expected = expected if all(pairs) else Estimand.FIRST_IN_LAST_OUT
+    assert timing.estimand is expected
+    assert 0 < timing.minimum <= timing.median <= timing.maximum
+    assert timing.repetitions >= 1
+    assert record.warmup_calls >= 1
+    assert record.first_call is not None
+    assert record.first_call > 0
+
+
+def check_facts(record: Record, backend: str) -> None:
+    case, row = record.case, BACKENDS[backend]
+    assert case.backend == backend
+    assert case.in_place == row.capability.operations[case.operation]
+    assert case.device is row.capability.device
+    assert record.simulated == (backend == "simulated")
+    assert record.clock is (Clock.VIRTUAL if backend == "simulated" else Clock.SHARED)
+    if backend == "gloo":
+        assert record.evidence.tier is Tier.LOOPBACK
+    assert record.evidence.because
+
+
+@pytest.mark.timeout(300)
+@every_launch
+@pytest.mark.parametrize("operation", [name for name, row in OPERATIONS.items() if row.rooted])
+def test_another_root(launched: Launched, backend: str, ranks: int, operation: str) -> None:
+    skip_unless_there(backend)
+    found = [
+        record
+        for (name, _dtype, _reduction), records in launched(backend, ranks).items()
+        for record in records
+        if name == operation and record.case.root == ranks - 1
+    ]
+    assert len(found) >= 2
+    for record in found:
+        check_result(record, ranks)
+        check_sizes(record, ranks)
+        check_timing(record)
+
+
+@pytest.mark.timeout(300)
+@every_launch
+def test_all_that_is_declared_was_measured_and_nothing_else(launched: Launched, backend: str, ranks: int) -> None:
+    skip_unless_there(backend)
+    declared = {combination for combination in combinations() if not refusal(backend, ranks, *combination)}
+    assert set(launched(backend, ranks)) == declared
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_is_declared_has_names_of_ours(backend: str) -> None:
+    capability = BACKENDS[backend].capability
+    assert set(capability.operations) <= set(OPERATIONS)
+    assert set(capability.dtypes) <= set(DTYPES)
+    for name, in_place in capability.operations.items():
+        assert OPERATIONS[name].in_place or not in_place
+
+
+def test_refusals_are_few_and_have_their_reasons() -> None:
+    refused = {
+        backend: {
+            combination: reason for combination in combinations() if (reason := refusal(backend, 2, *combination))
+        }
+        for backend in BACKENDS
+    }
+    assert refused["simulated"] == {}
+    assert {(dtype, reduction) for _operation, dtype, reduction in refused["gloo"]} == {
+        (dtype, "avg") for dtype in ("int32", "int8", "uint8")
+    }
+    assert all(reasons for reasons in refused["gloo"].values())

@@ -1,0 +1,105 @@
+"""A library that gives wrong results is caught, in real processes: one element on one rank, or nothing done at all."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from collmark.bench.backends.index import BACKENDS
+from collmark.bench.event import PipedEvent
+from collmark.bench.job import Job
+from collmark.bench.launchers.local import LocalLaunch
+from collmark.core.expansion import expand
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import Placement
+from collmark.core.plan import Plan
+from collmark.core.record import SCHEMA_VERSION, Record, Run, Status
+from collmark.core.store import RunFolder
+
+pytestmark = pytest.mark.skipif(bool(BACKENDS["gloo"].missing()), reason=BACKENDS["gloo"].missing() or "torch is there")
+
+# Stands in for the interpreter that a rank is started with: what gloo's calls leave behind is changed on one rank.
+INTERPRETER = """\
+#!{python}
+import runpy
+import sys
+
+from collmark.bench.backends import gloo
+
+
+def corrupting(make):
+    def wrapped(call):
+        right = make(call)
+        rank = {{"gather": 0, "reduce": 0, "ping_pong": 0}}.get(call.case.operation, 1)
+
+        def wrong():
+            wrong.calls += 1
+            if wrong.calls > {after} and "{fault}" == "idle":
+                return
+            right()
+            if wrong.calls > {after} and call.rank == rank:
+                call.receive[7] += 4
+
+        wrong.calls = 0
+        return wrong
+
+    return wrapped
+
+
+gloo._CALLS = {{name: corrupting(make) if name != "barrier" else make for name, make in gloo._CALLS.items()}}
+sys.argv = ["process", *sys.argv[sys.argv.index("collmark.bench.process") + 1 :]]
+runpy.run_module("collmark.bench.process", run_name="__main__", alter_sys=True)
+"""
+
+
+def launch(path: Path, monkeypatch: pytest.MonkeyPatch, *, fault: str, after: int) -> list[Record]:
+    interpreter = path / "python"
+    interpreter.write_text(INTERPRETER.format(python=sys.executable, fault=fault, after=after))
+    interpreter.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    plan = Plan(operations=tuple(OPERATIONS), sizes="400B", messages=4, case_budget=0.1)
+    placement = Placement(ranks_per_node=2)
+    cases = expand(plan, placement, {"gloo": BACKENDS["gloo"].capability}).cases
+    run = Run(
+        schema_version=SCHEMA_VERSION, label="", created="", version="", command=[], plan=plan, cases=list(cases),
+        notices=[],
+    )  # fmt: skip
+    folder = RunFolder.create(path / "run", run)
+    job = Job(
+        folder=str(folder.path), launch=1, backend="gloo", placement=placement, cases=cases, plan=plan, budget=1e6,
+        samples_left=0, launcher="collmark",
+    )  # fmt: skip
+
+    def ignore(_event: PipedEvent) -> None:
+        return None
+
+    LocalLaunch(job, folder.path / "logs", keep=()).run(ignore, lambda: False)
+    return [record for record in folder.records() if record.sentinel is None]
+
+
+@pytest.mark.parametrize("after", [0, 3], ids=["at once", "only later"])
+def test_one_wrong_element_gives_a_wrong_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    records = launch(tmp_path, monkeypatch, fault="element", after=after)
+    assert {record.case.operation for record in records} == set(OPERATIONS)
+    for record in records:
+        operation = record.case.operation
+        if operation == "barrier":
+            assert record.status is not Status.WRONG
+            continue
+        rank = {"gather": 0, "reduce": 0, "ping_pong": 0}.get(operation, 1)
+        assert record.status is Status.WRONG, operation
+        assert record.check.wrong == 1
+        assert record.check.first.startswith(f"rank {rank}, element 7: expected ")
+        assert record.timing is None
+
+
+def test_data_of_an_earlier_call_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # After the third call nothing is done any more: what the first ones left lies in the buffers.
+    for record in launch(tmp_path, monkeypatch, fault="idle", after=3):
+        if record.case.operation != "barrier":
+            assert record.status is Status.WRONG, record.case
+            # All of the second check, but for what a broadcast's root had all along.
+            share = 4 if record.case.operation == "broadcast" else 2
+            assert record.check.wrong * share == record.check.checked, record.case

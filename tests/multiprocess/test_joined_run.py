@@ -1,0 +1,130 @@
+"""Runs that torchrun and mpiexec start: they are joined, one launch each, into one run."""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.multiprocess.program import BIN, SMALL_PLAN, Program, collmark, is_complete
+
+from collmark.core.store import RunFolder
+
+Start = Callable[..., Program]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+PLAN = (*SMALL_PLAN[:6], *SMALL_PLAN[8:])  # without --launches
+
+
+def launcher(name: str) -> tuple[str, ...]:
+    """Return the beginning of a command line that starts two ranks."""
+    path = next((str(p) for p in (BIN / name, shutil.which(name)) if p and Path(p).exists()), "")
+    if not path:
+        remedy = {"mpiexec": "pip install -c constraints.txt mpich"}.get(name, "pip install torch")
+        pytest.skip(f"{name} is not installed ({remedy})")
+    if name == "torchrun":
+        return path, "--nnodes", "1", "--nproc-per-node", "2", "--master-port", str(free_port()), "--no-python"
+    return path, "-n", "2"
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def ranks_of(program: Program) -> list[int]:
+    """Return the pids of the two copies of collmark, rank 0 first."""
+    from tests.multiprocess.program import processes_with
+
+    found = {}
+    for pid, command in processes_with(program.mark).items():
+        if b"/collmark\0run" in command and not command.split(b"\0")[0].endswith((b"torchrun", b"mpiexec")):
+            environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            rank = next((e for e in environ if e.startswith((b"PMI_RANK=", b"RANK=", b"OMPI_COMM_WORLD_RANK="))), b"")
+            if rank:
+                found[int(rank.split(b"=")[1])] = pid
+    return [found[rank] for rank in sorted(found)]
+
+
+@pytest.mark.parametrize("name", ["torchrun", "mpiexec"])
+def test_two_process_sets_are_two_launches_of_one_run(start: Start, tmp_path: Path, name: str) -> None:
+    command = (*launcher(name), *collmark("run", "--json", *PLAN, "--into", "joined"))
+    for _launch in range(2):
+        program = start(*command)
+        assert program.end() == 0, program.errors
+        program.wait_until_gone(5)
+        assert len(program.events("start")) == len(program.events("end")) == 1
+    run = RunFolder(tmp_path / "joined")
+    launches = run.read_run().launches
+    assert [launch.outcome for launch in launches] == ["complete", "complete"]
+    assert {launch.launcher for launch in launches} == {name}
+    assert is_complete(run)
+
+
+@pytest.mark.parametrize("name", ["torchrun", "mpiexec"])
+def test_several_launches_in_one_process_set_are_refused(start: Start, tmp_path: Path, name: str) -> None:
+    program = start(*launcher(name), *collmark("run", *PLAN, "--launches", "3", "--into", "joined"))
+    assert program.end() != 0
+    assert f"--launches 3: ranks started by {name} are one launch; repeat" in program.errors
+    assert not (tmp_path / "joined").exists()
+
+
+@pytest.mark.parametrize("name", ["torchrun", "mpiexec"])
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_rank_is_named_and_everybody_goes(start: Start, tmp_path: Path, name: str, victim: int) -> None:
+    program = start(*launcher(name), *collmark("run", "--json", *PLAN, "--case-budget", "1 s", "--into", "joined"))
+    program.wait_for_events("record", 2)
+    os.kill(ranks_of(program)[victim], signal.SIGKILL)
+    began = time.monotonic()
+    assert program.end() != 0
+    program.wait_until_gone(10)
+    assert time.monotonic() - began < 15
+    # mpiexec kills all others at once, and says so on stdout; else the ranks have the time to speak.
+    if "BAD TERMINATION" not in "".join(program.lines):
+        assert f"rank {victim}" in program.errors
+        assert " is gone" in program.errors
+    records = list(RunFolder(tmp_path / "joined").records())
+    assert len(records) >= len(program.events("record")) >= 2
+
+
+@pytest.mark.parametrize("name", ["torchrun", "mpiexec"])
+def test_a_hung_rank_is_named_and_everybody_goes(start: Start, name: str) -> None:
+    program = start(*launcher(name), *collmark("run", "--json", *PLAN, "--case-budget", "1 s", "--into", "joined"))
+    program.wait_for_events("record", 2)
+    hung = ranks_of(program)[1]
+    os.kill(hung, signal.SIGSTOP)
+    program.wait_for("silent for 3 s", 15)
+    assert "rank 1" in program.errors
+    os.kill(hung, signal.SIGCONT)
+    program.end()
+    program.wait_until_gone(10)
+
+
+def test_an_interrupted_process_set_keeps_what_is_finished(start: Start, tmp_path: Path) -> None:
+    program = start(
+        *launcher("torchrun"), *collmark("run", "--json", *PLAN, "--case-budget", "1 s", "--into", "joined")
+    )
+    program.wait_for_events("record", 2)
+    for pid in ranks_of(program):
+        os.kill(pid, signal.SIGINT)  # as Ctrl-C reaches a whole terminal
+    program.end()
+    program.wait_until_gone(10)
+    run = RunFolder(tmp_path / "joined")
+    assert [launch.outcome for launch in run.read_run().launches] == ["interrupted"]
+    assert len(list(run.records())) >= len(program.events("record")) >= 2
+    assert "stopped by SIGINT" in program.errors
+
+
+def test_ranks_do_not_wait_for_a_rank_0_that_cannot_begin(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "joined").write_text("in the way")
+    words = collmark("run", *PLAN, "--into", "joined")
+    began = time.monotonic()
+    programs = [start(*words, PMI_RANK=str(rank), PMI_SIZE="3") for rank in range(3)]
+    assert [program.end(30) for program in programs] == [2, 3, 3]
+    assert time.monotonic() - began < 15
+    assert "joined is not a run" in programs[0].errors
+    assert "rank 0 cannot begin: joined is not a run" in programs[2].errors
