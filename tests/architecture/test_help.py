@@ -6,9 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = frozenset(
-    {"cupy", "jinja2", "matplotlib", "mpi4py", "pandas", "pyarrow", "scipy", "seaborn", "torch"}
-)
+HEAVY = frozenset({"cupy", "jinja2", "matplotlib", "mpi4py", "pandas", "pyarrow", "scipy", "seaborn", "torch"})
 
 # Runs the module as `python -m collmark` would, and says on stderr what that loaded.
 PROGRAM = """
@@ -22,9 +20,7 @@ except SystemExit as stop:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["plan", "--help"], ["--version"]])
 def test_help_loads_no_heavy_library(arguments: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=True)
     said = json.loads(done.stderr.splitlines()[-1])
     assert said["status"] == 0
     assert done.stdout

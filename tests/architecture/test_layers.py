@@ -46,9 +46,7 @@ def test_contracts_are_kept(root: Path) -> None:
         ("bench/planted.py", "import rich", "terminal-libraries"),
     ],
 )
-def test_planted_violation_is_found(
-    checkout: Callable[[], Path], file: str, line: str, contract: str
-) -> None:
+def test_planted_violation_is_found(checkout: Callable[[], Path], file: str, line: str, contract: str) -> None:
     copy = checkout()
     assert lint(copy, contract).returncode == 0
     (copy / file).write_text(f"{line}\n", encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import string
+import subprocess
 import sys
 from pathlib import Path
 
@@ -153,6 +154,21 @@ def test_without_proc_a_host_is_still_described(monkeypatch: pytest.MonkeyPatch)
     assert host.governor == ""
     assert host.name
     assert socket.gethostname() in environment.boot_id()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces")
+def test_processes_of_one_host_share_clock_and_loopback() -> None:
+    program = "from collmark.bench import environment as e; print(e.clock_id(), e.network_id(), sep='\\n')"
+    command = [sys.executable, "-c", program]
+    other = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    assert other == [environment.clock_id(), environment.network_id()]
+    assert environment.boot_id() in environment.clock_id()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="interfaces are found through Linux's ioctl")
+def test_an_interface_is_found_by_its_address() -> None:
+    assert environment.interface_of("127.0.0.1") == "lo"
+    assert environment.interface_of("192.0.2.77") == ""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a boot id")

@@ -56,9 +56,7 @@ def test_fifo_where_permitted() -> None:
 def test_fifo_where_it_is_not_permitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
     assert scheduling.refusal() == "SCHED_FIFO is not permitted here: Operation not permitted"
-    with pytest.raises(
-        UnavailableError, match=r"use --scheduling other, or give the right \(ulimit -r"
-    ):
+    with pytest.raises(UnavailableError, match=r"use --scheduling other, or give the right \(ulimit -r"):
         scheduling.apply(Scheduling.FIFO)
 
 

@@ -27,7 +27,7 @@ from collmark.core.store import RunFolder
 
 SIZES = "32B,500B"  # about one element per rank of the widest type; a size that divides nowhere
 RAGGED = "zipf:2.5:3"  # at these sizes some pairs exchange nothing
-CASE_BUDGET = 0.03
+CASE_BUDGET = 0.02
 
 Launched = Callable[[str, int], dict[tuple[str, str, str], list[Record]]]
 

@@ -64,9 +64,7 @@ def test_what_went_wrong_while_running_is_no_value_error() -> None:
 
 def test_unknown_name_says_what_was_meant_and_what_is_allowed() -> None:
     error = UnknownNameError("operation", "allreduce", ["all_gather", "all_reduce"])
-    assert str(error) == (
-        "unknown operation 'allreduce'; did you mean 'all_reduce'? allowed: all_gather, all_reduce"
-    )
+    assert str(error) == ("unknown operation 'allreduce'; did you mean 'all_reduce'? allowed: all_gather, all_reduce")
 
 
 def test_unknown_name_without_a_near_one_only_lists() -> None:

@@ -86,9 +86,7 @@ def test_it_survives_json() -> None:
     assert msgspec.json.decode(msgspec.json.encode(before), type=Estimate) == before
 
 
-@pytest.mark.parametrize(
-    "change", [{"over": "ranks"}, {"lower": 5}, {"value": "2"}, {"count": 1.5}, {"extra": 1}]
-)
+@pytest.mark.parametrize("change", [{"over": "ranks"}, {"lower": 5}, {"value": "2"}, {"count": 1.5}, {"extra": 1}])
 def test_decoding_is_strict(change: dict[str, object]) -> None:
     fields = msgspec.to_builtins(estimate(1, 2, 3)) | change
     with pytest.raises(msgspec.ValidationError):

@@ -266,6 +266,16 @@ def test_copied_values_are_linear_in_source_and_epoch(segment: Segment, dtype: s
     assert base.max() < modulus
 
 
+@pytest.mark.parametrize("dtype", sorted(DTYPES))
+def test_ranks_that_are_equal_modulo_the_prime_have_another_hash(dtype: str) -> None:
+    kind = DTYPES[dtype]
+    one, other = (
+        written(Segment(content=Content.COPIED, source=source, destination=2, count=64), kind, 1, "", 1)
+        for source in (3, 3 + kind.modulus)
+    )
+    assert np.mean(one != other) > 0.8
+
+
 def reduced(dtype: str, reduction: str, ranks: int, start: int, count: int) -> Bits:
     segment = Segment(content=Content.REDUCED, start=start, count=count)
     return written(segment, DTYPES[dtype], 1, reduction, ranks)

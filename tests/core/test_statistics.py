@@ -53,9 +53,7 @@ def median_coverage(series_DI: Floats, tau_of: Callable[[Floats], float]) -> flo
     ("rho", "naive_at_most", "widened_at_least"),
     [(0.0, 0.97, 0.935), (0.3, 0.925, 0.945), (0.6, 0.82, 0.94), (0.9, 0.50, 0.935)],
 )
-def test_median_interval_covers_only_when_widened(
-    rho: float, naive_at_most: float, widened_at_least: float
-) -> None:
+def test_median_interval_covers_only_when_widened(rho: float, naive_at_most: float, widened_at_least: float) -> None:
     series_DI = autoregressive(rho, 400)
     assert median_coverage(series_DI, lambda _: 1.0) <= naive_at_most
     # A standard error of coverage is 0.007 at 1000 draws. The upper limit: not wide for nothing.
