@@ -18,7 +18,7 @@ from collmark.bench.runner import BudgetSpent, Finished
 from collmark.cli import figures
 from collmark.cli.console import Terminal
 from collmark.cli.table import SIMULATED_WORD, result_lines
-from collmark.core.case import Case, Scheduling
+from collmark.core.case import Binding, Case, Scheduling
 from collmark.core.plan import AUTO
 from collmark.core.record import Outcome, Record
 from collmark.core.units import format_duration
@@ -190,8 +190,13 @@ class Narrator:
             self._say(line)
         for warning in event.warnings:
             self._terminal.warn(f"note: {warning}")
-        if event.run.plan.scheduling is Scheduling.FIFO and not self.course.simulated:
-            self._say("ranks run at SCHED_FIFO 1")
+        plan = event.run.plan
+        settings = [
+            *(["at SCHED_FIFO 1"] if plan.scheduling is Scheduling.FIFO else []),
+            *(["each on its share of the cores"] if plan.binding is Binding.CORES else []),
+        ]
+        if settings and not self.course.simulated:
+            self._say(f"ranks run {', '.join(settings)}")
 
     def _say(self, line: str) -> None:
         self._said_at = time.monotonic()
