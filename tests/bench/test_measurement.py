@@ -81,7 +81,7 @@ class ScriptedTeam:
             begun = round(self.time * 1e9)
             stamps[0, :, index] = begun
             stamps[1, :, index] = begun + round(duration * 1e9)
-            stamps[0, 1, index] += round(self.early * 1e9)
+            stamps[:2, 1, index] += round(self.early * 1e9)
             if self.layers == 4:
                 stamps[2, :, index] = [begun + 2000, begun + 3000]
                 stamps[3, :, index] = round(duration * 5e8)
@@ -330,7 +330,7 @@ def test_progress_tells_case_and_repetitions() -> None:
 def test_nobody_leaves_a_barrier_before_all_have_come(early: float, wrong: int) -> None:
     team = ScriptedTeam(repeat(1e-3))
     team.checks = repeat(Check(checked=0, wrong=0))
-    team.early = early  # rank 1 enters so much later than rank 0, and leaves with it
+    team.early = early  # rank 1 enters and leaves so much later than rank 0
     record = measured(team, BARRIER).record
     assert (record.check.wrong > 0) == bool(wrong)
     assert record.check.checked >= 20

@@ -16,7 +16,7 @@ from tests.multiprocess.program import Program, collmark, is_complete, only_run,
 from collmark.core.case import Case
 from collmark.core.store import RunFolder
 
-VICTIMS = ("rank 0", "another rank", "all ranks", "the launcher")
+VICTIMS = ("the launcher", "rank 0", "another rank", "all ranks")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP)
 KINDS = tuple((victim, number) for victim in VICTIMS for number in SIGNALS)
 RANKS = 2
@@ -24,6 +24,7 @@ EMITTED = 18  # records of a whole run, the sentinels' included
 LONGEST_START = 3.5  # s that the first launch takes to start
 LONGEST_DELAY = 0.4  # s after a record: as long as a case takes
 TIMEOUT = 3.0  # s, as in the plan
+LONG_CASES = ("--case-budget", "700ms", "--precision", "0.1%")  # a launch must outlast the time-out
 START_PATIENCE = 20.0  # s that ranks have to start at this time-out
 SLACK = 6.0  # s for a busy machine
 LAUNCHER_KILLED = 10.0  # s for the ranks to go
@@ -36,6 +37,11 @@ class Kill(msgspec.Struct, frozen=True, kw_only=True):
     number: signal.Signals
     records: int
     delay: float
+
+    @property
+    def stops_launcher(self) -> bool:
+        """Whether the ranks go on for a while without a launcher."""
+        return self.victim == "the launcher" and self.number == signal.SIGSTOP
 
     def __str__(self) -> str:
         return f"{self.number.name} to {self.victim} {self.delay:.2f} s after record {self.records}"
@@ -86,7 +92,7 @@ def draw(seed: int, count: int) -> list[Kill]:
 
 def inflict(kill: Kill, folder: Path) -> Aftermath:
     """Start a run, kill, wait until all is over, resume."""
-    program = Program(*small_run(), folder=folder)
+    program = Program(*small_run(*(LONG_CASES if kill.stops_launcher else ())), folder=folder)
     try:
         program.wait_for_events("record", kill.records)
         time.sleep(kill.delay)
@@ -130,13 +136,12 @@ def _strike(kill: Kill, program: Program) -> float:
 
 
 def _await_end(kill: Kill, program: Program, struck: float) -> tuple[float, int]:
-    is_stop = kill.number == signal.SIGSTOP
-    if kill.victim == "the launcher" and is_stop:
+    if kill.stops_launcher:
         program.wait_until_gone(TIMEOUT + SLACK, but=program.process.pid)
         gone = time.monotonic() - struck
         program.process.send_signal(signal.SIGCONT)
         return gone, program.end(SLACK)
-    patience = START_PATIENCE + TIMEOUT + SLACK if is_stop else LAUNCHER_KILLED
+    patience = START_PATIENCE + TIMEOUT + SLACK if kill.number == signal.SIGSTOP else LAUNCHER_KILLED
     # Where the signal came too late, the run goes on to its end.
     program.wait_until_gone(patience + 10)
     return time.monotonic() - struck, program.end(SLACK)

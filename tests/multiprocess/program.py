@@ -119,10 +119,11 @@ class Program:
     def wait_for_ranks(self, count: int, seconds: float = 30.0) -> list[int]:
         """Wait until so many ranks are there, and return their pids; none if the program ends first."""
         deadline = time.monotonic() + seconds
-        while self.process.poll() is None and time.monotonic() < deadline:
+        while self.process.poll() is None:
             ranks = self.ranks()
             if len(ranks) == count:
                 return ranks
+            assert time.monotonic() < deadline, f"{count} ranks did not come: {processes_with(self.mark)} {self.errors}"
             time.sleep(0.02)
         return []
 

@@ -58,7 +58,7 @@ def test_a_second_signal_stops_even_where_the_first_is_not_obeyed(start: Start) 
     struck = time.monotonic()
     program.process.send_signal(signal.SIGINT)
     assert program.end() == 130
-    assert time.monotonic() - struck < 2
+    assert time.monotonic() - struck < 2.5  # the first signal alone takes 3 s
     program.wait_until_gone(1)
 
 
