@@ -157,11 +157,16 @@ def test_a_cut_of_more_than_a_third_is_unstable() -> None:
         assert rule.status(100) is status
 
 
-@pytest.mark.parametrize(("slow", "factor", "least"), [(15, 2.0, 0.75), (30, 2.0, 0.95), (30, 1.2, 0.95)])
-def test_a_slow_beginning_is_cut_even_where_the_cut_reaches_further(slow: int, factor: float, least: float) -> None:
+@pytest.mark.parametrize(
+    ("slow", "count", "factor", "least"),
+    [(15, 100, 2.0, 0.75), (30, 100, 2.0, 0.95), (30, 100, 1.2, 0.95), (10, 50, 3.0, 0.7)],
+)
+def test_a_slow_beginning_is_cut_even_where_the_cut_reaches_further(
+    slow: int, count: int, factor: float, least: float
+) -> None:
     cuts = []
     for seed in range(100):
-        series = noisy(0.03, 100, seed)
+        series = noisy(0.03, count, seed)
         series[:slow] *= factor
         cuts.append(judge(series, TICK).cut)
     assert np.mean(np.array(cuts) >= slow) >= least

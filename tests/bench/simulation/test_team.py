@@ -127,6 +127,10 @@ def test_autocorrelation_shows_as_tau(make_plan: MakePlan, measure_cases: Measur
     (measured,) = measure_cases(make_plan(("barrier",), "8B", planted, precision=0.01), 2, budget=60.0)
     # (1 + rho) / (1 - rho) = 9
     assert 5 < timing_of(measured).tau < 14
+    # The spread is what was planted all the same.
+    assert measured.layers_SRI is not None
+    enter, left = measured.layers_SRI[:2]
+    assert np.log(left.max(axis=0) - enter.max(axis=0)).std() == pytest.approx(0.2, rel=0.15)
 
 
 def test_launches_have_levels_of_their_own(
