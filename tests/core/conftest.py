@@ -1,18 +1,21 @@
-"""Stored things made by hypothesis, from the annotations of their types alone."""
+"""Stored things: made by hypothesis, from the annotations of their types alone, and a small run on disk."""
 
 from __future__ import annotations
 
 import types
 import typing
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import pytest
 from hypothesis import strategies as st
+from tests.core.stored import RUN, record_of
 
 from collmark.core.plan import Plan
 from collmark.core.record import Record, Run
+from collmark.core.store import RunFolder, Writer
 
 PLANS = st.builds(
     Plan,
@@ -64,3 +67,18 @@ def any_record() -> st.SearchStrategy[Record]:
 def any_stored() -> st.SearchStrategy[msgspec.Struct]:
     """Return a strategy for runs and records."""
     return values_of(Run) | values_of(Record)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """Return a run without records."""
+    return RunFolder.create(tmp_path / "run", RUN)
+
+
+@pytest.fixture
+def three(folder: RunFolder) -> RunFolder:
+    """Return a run with three records."""
+    writer = Writer(folder, 1, 0)
+    for error in ("one", "two", "three"):
+        writer.append(record_of(error=error), None)
+    return folder
