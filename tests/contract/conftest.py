@@ -106,6 +106,17 @@ def carry_out(backend: str, ranks: int, path: Path) -> RunFolder:
 def launched(tmp_path_factory: pytest.TempPathFactory) -> Launched:
     """Return a function that gives a backend's records by operation, dtype and reduction; processes start once."""
 
+    broken: dict[tuple[str, int], str] = {}
+
+    def launch(backend: str, ranks: int) -> dict[tuple[str, str, str], list[Record]]:
+        if (backend, ranks) in broken:
+            pytest.fail(f"the launch of {backend} on {ranks} ranks failed before: {broken[backend, ranks]}")
+        try:
+            return once(backend, ranks)
+        except Exception as error:
+            broken[backend, ranks] = str(error)  # every one of many tests would start it again
+            raise
+
     @functools.cache
     def once(backend: str, ranks: int) -> dict[tuple[str, str, str], list[Record]]:
         with pytest.MonkeyPatch.context() as patch:
@@ -120,4 +131,4 @@ def launched(tmp_path_factory: pytest.TempPathFactory) -> Launched:
                 found.setdefault((case.operation, case.dtype, case.reduction), []).append(record)
         return found
 
-    return once
+    return launch
