@@ -104,7 +104,7 @@ def inflict(kill: Kill, folder: Path) -> Aftermath:
     run = only_run(folder)
     before = _lines(run)
     was_complete = is_complete(run)
-    resumed = _resume(folder, run)
+    resumed, resume_words = _resume(folder, run)
     after = _lines(run)
     there = {_key(line["launch"], line["case"], line.get("sentinel")) for line in after.values()}
     lost = len(finished - there) + sum(line not in after for line in before)
@@ -115,7 +115,7 @@ def inflict(kill: Kill, folder: Path) -> Aftermath:
         kept=len(before),
         was_complete=was_complete,
         resumed=resumed,
-        words=program.errors,
+        words=program.errors + resume_words,
     )
 
 
@@ -140,7 +140,8 @@ def _await_end(kill: Kill, program: Program, struck: float) -> tuple[float, int]
         program.wait_until_gone(TIMEOUT + SLACK, but=program.process.pid)
         gone = time.monotonic() - struck
         program.process.send_signal(signal.SIGCONT)
-        return gone, program.end(SLACK)
+        # Struck between two launches, there was no rank to give it up: it goes on to its end.
+        return gone, program.end()
     patience = START_PATIENCE + TIMEOUT + SLACK if kill.number == signal.SIGSTOP else LAUNCHER_KILLED
     # Where the signal came too late, the run goes on to its end.
     program.wait_until_gone(patience + 10)
@@ -181,7 +182,8 @@ def _lines(run: RunFolder) -> dict[bytes, dict[str, Any]]:
     return {line: msgspec.json.decode(line) for line in whole.splitlines()}
 
 
-def _resume(folder: Path, run: RunFolder) -> bool:
+def _resume(folder: Path, run: RunFolder) -> tuple[bool, str]:
+    """Return whether nothing is missing afterwards, and where something is, what the resume said."""
     program = Program(*collmark("run", "--json", "--resume", str(run.path)), folder=folder)
     try:
         status = program.end(60)
@@ -190,4 +192,5 @@ def _resume(folder: Path, run: RunFolder) -> bool:
         program.clean_up()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return status == 0 and is_complete(run)
+        complete = status == 0 and is_complete(run)
+    return complete, "" if complete else f" RESUME, status {status}: {program.errors}"
