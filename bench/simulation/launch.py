@@ -22,7 +22,7 @@ def simulate_launch(job: Job, emit: Callable[[PipedEvent], None], is_stopping: C
     """Carry out a launch in virtual time; budgets are virtual seconds."""
     simulation = read_simulation(job.plan.simulation)
     ranks = job.placement.ranks
-    team = SimulatedTeam(simulation, ranks, job.launch, job.plan.timeout)
+    team = SimulatedTeam(simulation, ranks, job.launch, job.plan.timeout, is_stopping)
     timer = Timer(name="virtual", tick=simulation.tick, cost=0.0, cost_p99=0.0, call_overhead=0.0, loop="python")
     hosts = [environment.describe_host(list(range(ranks)))]
     launch = describe_launch(job, hosts, dict(team.facts()), timer, start_seconds=0.0)

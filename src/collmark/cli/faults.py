@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import traceback
+from typing import TypeGuard
 
 import typer
 
@@ -32,7 +34,7 @@ STATUSES: tuple[tuple[type[CollmarkError], int], ...] = (
 
 STATUS_WORDS = (
     "0 done, 1 a wrong result or a failed gate, 2 wrong use, 3 something needed is missing, 4 measurement lost, "
-    "70 a fault of collmark, 130 interrupted, 143 terminated"
+    "70 a fault of collmark, 130 interrupted, 143 terminated, 129 hung up"
 )
 
 # typer brings its own copy of click, older versions use click itself: both are reached by this class.
@@ -47,7 +49,14 @@ def status_of(error: BaseException) -> int:
         return SIGNALLED + INTERRUPT
     if isinstance(error, PARSER_ERROR):
         return USAGE
+    if _is_output_fault(error):
+        return LOST
     return next((status for kind, status in STATUSES if isinstance(error, kind)), OURS)
+
+
+def _is_output_fault(error: BaseException) -> TypeGuard[OSError]:
+    """Whether a stream that we write to is full or gone."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF)
 
 
 def words_of(error: BaseException) -> str:
@@ -58,6 +67,8 @@ def words_of(error: BaseException) -> str:
         return "interrupted"
     if isinstance(error, PARSER_ERROR):
         return one_line(_parser_words(error))
+    if _is_output_fault(error):
+        return f"cannot write the output: {error.strerror}"
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     what = one_line(f"{type(error).__name__}: {error}")

@@ -41,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def run(words: list[str]) -> int:
     """Run the command line and return the exit status."""
+    _open_closed_streams()
     waiting = _say_first_word(words)
     from collmark.cli.console import Terminal, abandon_stdout, spoken_warnings
     from collmark.cli.faults import report
@@ -73,6 +74,17 @@ def _dispatch(words: list[str], terminal: Terminal, waiting: bool) -> int:
     result = get_command(app).main(args=words, prog_name="collmark", standalone_mode=False, obj=terminal)
     sys.stdout.flush()
     return result if isinstance(result, int) else 0
+
+
+def _open_closed_streams() -> None:
+    """Give Python streams that lead nowhere for those that the caller closed: a run does not depend on being seen."""
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            if nowhere != descriptor:
+                os.dup2(nowhere, descriptor)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(descriptor, "w"))
 
 
 def _say_first_word(words: list[str]) -> bool:

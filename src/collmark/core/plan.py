@@ -12,7 +12,7 @@ import msgspec
 
 from collmark.core.case import Binding, Scheduling
 from collmark.core.dtype import DTYPES
-from collmark.core.errors import PlanError, UsageError, nearest
+from collmark.core.errors import PlanError, UsageError, excerpt, nearest
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.reduction import REDUCTIONS
@@ -124,8 +124,23 @@ def check_plan(plan: Plan) -> None:
     for name in LISTS:
         values = getattr(plan, name)
         problems += [f"{name} names {value} twice" for value in sorted({v for v in values if values.count(v) > 1})]
+    problems += _placement_problems(plan.placements)
     if problems:
         raise PlanError(problems)
+
+
+def _placement_problems(placements: tuple[Placement, ...]) -> list[str]:
+    shapes = [(placement.nodes, placement.ranks_per_node) for placement in placements]
+    problems = [
+        f"placements: {nodes} x {ranks} stands there twice: the same ranks would be measured twice as if they were more"
+        for nodes, ranks in sorted({shape for shape in shapes if shapes.count(shape) > 1})
+    ]
+    problems += [
+        f"placements: label {excerpt(repr(placement.label))}: use letters, digits, spaces and punctuation without /"
+        for placement in placements
+        if "/" in placement.label or not placement.label.isprintable()
+    ]
+    return problems
 
 
 def load_plan(path: Path) -> Plan:

@@ -75,7 +75,8 @@ def _row(case: Case, records: Sequence[Record]) -> Row:
     worst = max(statuses, key=SEVERITY.index, default=None)
     timings = [record.timing for record in records if record.timing is not None]
     seconds = half_width = None
-    if timings and worst is not Status.WRONG:
+    # A clock coarser than the call reads 0: that is no time, and has no logarithm.
+    if timings and worst is not Status.WRONG and all(timing.median > 0 for timing in timings):
         interval = log_t_interval([timing.median for timing in timings])
         if interval is not None:
             seconds, half_width = interval.value, interval.relative_half_width

@@ -30,6 +30,8 @@ def new_run_path(output: Path | None, label: str) -> Path:
     UsageError
         If the label cannot be part of a file name.
     """
+    if label == LATEST:
+        raise UsageError(f"label {label!r} means the newest run: choose another")
     if label and not LABEL.fullmatch(label):
         msg = f"label {label!r}: use at most 64 letters, digits, dots, dashes and underscores"
         raise UsageError(msg)

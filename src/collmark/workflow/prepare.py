@@ -15,6 +15,8 @@ from collmark.core.placement import Placement
 from collmark.core.plan import Plan, check_plan
 
 MOST_DEFAULT_RANKS = 8
+MOST_LOCAL_RANKS = 1024  # more processes than any host has cores: a slip of the pen
+MOST_SIMULATED_RANKS = 65536
 SIMULATED = "simulated"
 
 
@@ -67,8 +69,12 @@ def prepare(plan: Plan, *, ranks: int | None, oversubscribe: bool, joined: Joine
             msg = f"{name}: {missing}"
             raise UnavailableError(msg)
     read_simulation(plan.simulation)
+    if plan.simulation and SIMULATED not in plan.backends:
+        raise UsageError("the plan's [simulation] needs the simulated backend: --backend simulated")
     plan = msgspec.structs.replace(plan, placements=_placements(plan, ranks, joined))
     warnings: list[str] = []
+    if not _measures(plan) and any(placement.ranks > MOST_SIMULATED_RANKS for placement in plan.placements):
+        raise UsageError(f"at most {MOST_SIMULATED_RANKS} ranks are simulated")
     if _measures(plan):
         _check_cores(plan, oversubscribe=oversubscribe, joined=joined)
         warnings += _scheduling_warnings(plan)
@@ -125,6 +131,8 @@ def _check_cores(plan: Plan, *, oversubscribe: bool, joined: Joined | None) -> N
         return  # whoever started the ranks has decided
     cores = environment.usable_cores()
     most = max(placement.ranks_per_node for placement in plan.placements)
+    if most > MOST_LOCAL_RANKS:
+        raise UsageError(f"{most} ranks on one host: at most {MOST_LOCAL_RANKS} are started")
     if most > cores and not oversubscribe:
         msg = (
             f"{most} ranks on {cores} cores would time the scheduler and not the network: "

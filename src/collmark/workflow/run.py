@@ -23,7 +23,7 @@ from collmark.bench.simulation.launch import simulate_launch
 from collmark.core.case import Case
 from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UsageError
 from collmark.core.placement import Placement
-from collmark.core.plan import AUTO, Plan
+from collmark.core.plan import AUTO, Plan, check_plan
 from collmark.core.record import SCHEMA_VERSION, Launch, Outcome, Record, Run, Status
 from collmark.core.statistics import log_t_interval
 from collmark.core.store import RunFolder
@@ -129,6 +129,7 @@ class _Execution:
         self._launch: Launch | None = None
         self._run = folder.read_run()
         self._plan = self._run.plan
+        check_plan(self._plan)
         self._ends = time.monotonic() + (self._plan.budget or UNBOUNDED)
 
     def run(self) -> None:
@@ -221,7 +222,7 @@ class _Execution:
         """Return the cases whose interval over launches is not yet within the precision twice in a row."""
         values: dict[str, list[float]] = {}
         for record in self._folder.records():
-            if record.sentinel is None and record.timing is not None:
+            if record.sentinel is None and record.timing is not None and record.timing.median > 0:
                 values.setdefault(record.case.key, []).append(record.timing.median)
         return [case for case in self._run.cases if not is_settled(values.get(case.key, []), self._plan.precision)]
 
