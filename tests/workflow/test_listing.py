@@ -60,6 +60,14 @@ def test_wrong_in_one_launch_has_no_time(simulate: Callable[..., Any]) -> None:
     assert (row.status, row.share, row.wrong) == (Status.WRONG, (1, 2), 1)
 
 
+def test_a_clock_coarser_than_the_call_gives_no_time(simulate: Callable[..., Any]) -> None:
+    folder = simulate("tick=1e-3")
+    records = list(folder.records())
+    assert all(r.timing.median == 0 for r in records)
+    row = summarise(folder.read_run().cases, records)[0]
+    assert (row.seconds, row.half_width, row.bus_bandwidth) == (None, None, None)
+
+
 def test_case_without_records_is_a_row_of_nothing(simulate: Callable[..., Any]) -> None:
     run = simulate(launches="1").read_run()
     row = summarise(run.cases, [])[0]

@@ -14,7 +14,7 @@ from collmark.bench.measurement import Measured
 from collmark.bench.simulation.spec import Simulation
 from collmark.bench.simulation.team import SimulatedTeam
 from collmark.core.dtype import DTYPES
-from collmark.core.errors import MeasurementError
+from collmark.core.errors import InterruptedRunError, MeasurementError
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.plan import Plan
 from collmark.core.record import Clock, Record, Status, Timing
@@ -216,6 +216,17 @@ def test_a_dead_rank_is_named_within_the_time_out(
     plan = make_plan((operation,), "1KiB", {"dead_rank": dead, "dead_after": 7}, timeout=12.0)
     with pytest.raises(MeasurementError, match=rf"rank {dead} \(simulated\) silent for 12 s in {operation}"):
         measure_cases(plan, 3)
+
+
+def test_a_stop_is_heard_between_ranks(make_plan: MakePlan) -> None:
+    asked: list[bool] = []
+    team = SimulatedTeam(Simulation(), 3, 1, is_stopping=lambda: bool(asked))
+    case = cases_of(make_plan(("all_reduce",), "64B", {}), 3)[0]
+    team.bind(case)
+    asked.append(True)
+    with pytest.raises(InterruptedRunError):
+        team.prepare(1, poison=True)
+    team.release()
 
 
 def test_a_dead_rank_costs_the_time_out_and_no_more(make_plan: MakePlan) -> None:
