@@ -14,6 +14,11 @@ from collmark.core.operation_table import OPERATIONS
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Positive = Annotated[float, msgspec.Meta(ge=0)]
+Spread = Annotated[float, msgspec.Meta(ge=0, le=10)]  # of log T: beyond it every float overflows soon
+Factor = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
+Drift = Annotated[float, msgspec.Meta(ge=-1e3, le=1e3)]
+RankOrNone = Annotated[int, msgspec.Meta(ge=-1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,24 +59,24 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     switch_at: int = 0
     alpha_after: Positive = 20e-6
     beta_after: Positive = 1e-10
-    launch_sd: Positive = 0.02
-    within_cv: Positive = 0.05
-    autocorrelation: Share = 0.0
+    launch_sd: Spread = 0.02
+    within_cv: Spread = 0.05
+    autocorrelation: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
     contaminated: Share = 0.0
-    contamination: tuple[float, float] = (1.5, 4.0)
+    contamination: tuple[Factor, Factor] = (1.5, 4.0)
     skew: Positive = 1e-6
-    straggler_rank: int = -1
+    straggler_rank: RankOrNone = -1
     straggler_delay: Positive = 0.0
-    drift: float = 0.0
-    dead_rank: int = -1
-    dead_after: int = 0
-    wrong_rank: int = -1
-    wrong_element: int = 0
-    wrong_after: int = 0
+    drift: Drift = 0.0
+    dead_rank: RankOrNone = -1
+    dead_after: Count = 0
+    wrong_rank: RankOrNone = -1
+    wrong_element: Count = 0
+    wrong_after: Count = 0
     asynchronous: bool = False
     enqueue: Positive = 5e-6
     tick: Annotated[float, msgspec.Meta(gt=0)] = 1e-9
-    seed: int = 0
+    seed: Count = 0
 
     def seconds(self, case: Case) -> float:
         """Return T of a case without noise."""
@@ -102,6 +107,21 @@ def read_simulation(table: dict[str, Any]) -> Simulation:
     if problems:
         raise PlanError(problems)
     try:
-        return msgspec.convert(table, Simulation)
+        simulation = msgspec.convert(table, Simulation)
     except msgspec.ValidationError as error:
         raise PlanError(["simulation: " + str(error).replace("`", "").replace(" - at $.", ": ")]) from error
+    low, high = simulation.contamination
+    if low > high:
+        raise PlanError([f"simulation: contamination: write the smaller factor first, not {low:g} to {high:g}"])
+    return simulation
+
+
+def check_ranks_of(simulation: Simulation, ranks: int) -> None:
+    """Raise PlanError where a fault is planted on a rank that is not there: it would never show."""
+    problems = [
+        f"simulation: {name} = {rank}: there are ranks 0 to {ranks - 1}"
+        for name in ("straggler_rank", "dead_rank", "wrong_rank")
+        if (rank := getattr(simulation, name)) >= ranks
+    ]
+    if problems:
+        raise PlanError(problems)

@@ -7,7 +7,7 @@ import msgspec
 from collmark.bench import environment, scheduling
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.launchers.joined import Joined
-from collmark.bench.simulation.spec import read_simulation
+from collmark.bench.simulation.spec import check_ranks_of, read_simulation
 from collmark.core.case import Case, Scheduling
 from collmark.core.errors import PlanError, UnavailableError, UsageError
 from collmark.core.expansion import expand
@@ -68,10 +68,12 @@ def prepare(plan: Plan, *, ranks: int | None, oversubscribe: bool, joined: Joine
         if missing:
             msg = f"{name}: {missing}"
             raise UnavailableError(msg)
-    read_simulation(plan.simulation)
+    simulation = read_simulation(plan.simulation)
     if plan.simulation and SIMULATED not in plan.backends:
         raise UsageError("the plan's [simulation] needs the simulated backend: --backend simulated")
     plan = msgspec.structs.replace(plan, placements=_placements(plan, ranks, joined))
+    for placement in plan.placements if plan.simulation else ():
+        check_ranks_of(simulation, placement.ranks)
     warnings: list[str] = []
     if not _measures(plan) and any(placement.ranks > MOST_SIMULATED_RANKS for placement in plan.placements):
         raise UsageError(f"at most {MOST_SIMULATED_RANKS} ranks are simulated")
