@@ -10,6 +10,7 @@ import contextlib
 import resource
 import socket
 import struct
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -27,6 +28,7 @@ COMMANDS, PULSES = "commands", "pulses"
 READY = b"r"
 LINGER_SECONDS = 1.0  # for other copies of a rank to hear why there will be no launch
 SPARE_FILES = 128
+NAMED = 8  # missing ranks that are named
 
 
 class Hub:
@@ -35,7 +37,7 @@ class Hub:
     Parameters
     ----------
     listener : socket
-        Bound and listening; closed once all ranks have joined.
+        Bound and listening; it stays open, for a process that comes late with another's rank to hear of it.
     secret : bytes
         Known to the ranks of this launch.
     own : Hello
@@ -48,6 +50,8 @@ class Hub:
         self._hellos: dict[int, Hello] = {0: own}
         self._commands: dict[int, socket.socket] = {}
         self._pulses: dict[int, socket.socket] = {}
+        self._is_closed = False
+        self._door = threading.Lock()  # late callers are heard by the watchdog's thread
 
     @property
     def hellos(self) -> list[Hello]:
@@ -78,9 +82,9 @@ class Hub:
         Raises
         ------
         UnavailableError
-            If a rank is there twice, another number of ranks is claimed, or some do not come.
+            If a rank is there twice, or another number of ranks is claimed.
         MeasurementError
-            If a rank leaves again.
+            If some ranks do not come, or one leaves again.
         InterruptedRunError
             If a stop was asked for.
         """
@@ -90,21 +94,33 @@ class Hub:
             if is_stopping():
                 raise InterruptedRunError("stopped while the ranks joined")
             if time.monotonic() > deadline:
-                missing = ", ".join(str(rank) for rank in range(1, self.ranks) if rank not in self._pulses)
-                raise UnavailableError(
-                    f"rank {missing} of {self.ranks} did not join within {timeout:g} s; see its log, and that every "
-                    "rank can reach rank 0's host"
+                raise MeasurementError(
+                    f"{self._missing()} of {self.ranks} did not join within {timeout:g} s (see what was said there and "
+                    "that rank 0's host can be reached, or allow longer with --timeout)"
                 )
-            for hello, connection in self._reception.introductions(0.1):
-                self._admit(hello, connection, on_pulse)
+            try:
+                for hello, connection in self._reception.introductions(0.1):
+                    self._admit(hello, connection, on_pulse)
+            except UnavailableError as error:
+                self._reception.refuse_all(str(error), LINGER_SECONDS)
+                raise
             self._check_present()
-        self._reception.close()
+
+    def _missing(self) -> str:
+        missing = [str(rank) for rank in range(1, self.ranks) if rank not in self._pulses]
+        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        return f"rank{'s' if len(missing) > 1 else ''} {', '.join(missing[:NAMED])}{more}"
+
+    def hear_latecomers(self) -> None:
+        """Answer who comes now, when all ranks are there; UnavailableError where it is a second process of a rank."""
+        with self._door:
+            for hello, connection in () if self._is_closed else self._reception.introductions(0.0):
+                self._admit(hello, connection, lambda _connection, _name: None)
 
     def _admit(self, hello: Hello, connection: socket.socket, on_pulse: Callable[[socket.socket, str], None]) -> None:
         refused = self._objection(hello)
         is_there = self._reception.answer(hello, connection, refused)
         if refused:
-            self._reception.refuse_all(refused, LINGER_SECONDS)
             raise UnavailableError(refused)
         if not is_there:
             return
@@ -123,7 +139,7 @@ class Hub:
             earlier = self._hellos[hello.rank]
             return (
                 f"two processes are rank {hello.rank} (pid {earlier.pid} on {earlier.host}, pid {hello.pid} on "
-                f"{hello.host}): the launcher gave every process the same rank, as a launcher of another MPI does"
+                f"{hello.host}): the launcher gave both the same rank, as a launcher of another MPI does"
             )
         return ""
 
@@ -177,7 +193,9 @@ class Hub:
 
     def close(self) -> None:
         """Close all connections."""
-        self._reception.close()
+        with self._door:
+            self._is_closed = True
+            self._reception.close()
         for connection in (*self._commands.values(), *self._pulses.values()):
             connection.close()
 
@@ -195,6 +213,13 @@ class Spoke:
         What this rank says of itself; purpose and proofs are filled in here.
     timeout : float
         Seconds to find the hub.
+
+    Raises
+    ------
+    UnavailableError
+        If the hub refuses this rank.
+    MeasurementError
+        If the hub is not found in time.
     """
 
     def __init__(self, addresses: list[tuple[str, int]], secret: bytes, hello: Hello, timeout: float) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from collmark.core.errors import UnavailableError
+from collmark.core.errors import MeasurementError, UnavailableError
 
 NONCE = 16
 LARGEST_HELLO = 4096
@@ -214,7 +214,9 @@ def join(addresses: list[tuple[str, int]], secret: bytes, hello: Hello, purpose:
     Raises
     ------
     UnavailableError
-        If the hub refuses, or is not found in time.
+        If the hub refuses.
+    MeasurementError
+        If it is not found in time.
     """
     deadline = time.monotonic() + timeout
     others_answered = False
@@ -239,7 +241,7 @@ def join(addresses: list[tuple[str, int]], secret: bytes, hello: Hello, purpose:
         time.sleep(0.05)
     places = ", ".join(f"{host}:{port}" for host, port in addresses[:2])
     stranger = "; what answers there belongs to something else" if others_answered else ""
-    raise UnavailableError(f"rank {hello.rank} did not find rank 0 at {places} within {timeout:g} s{stranger}")
+    raise MeasurementError(f"rank {hello.rank} did not find rank 0 at {places} within {timeout:g} s{stranger}")
 
 
 def _introduce(

@@ -57,6 +57,8 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
         Where rank 0 may be found.
     secret : bytes
         Known to the ranks of this launch.
+    patience : float
+        Seconds for the ranks to find each other.
     """
 
     rank: int
@@ -64,3 +66,4 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
     local_rank: int
     addresses: tuple[tuple[str, int], ...]
     secret: bytes
+    patience: float

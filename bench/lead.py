@@ -70,9 +70,9 @@ def lead(
     Raises
     ------
     UnavailableError
-        If ranks do not come, or the backend cannot be opened.
+        If ranks contradict each other, or the backend cannot be opened.
     MeasurementError
-        If a rank is lost or the disk is full.
+        If a rank does not come or is lost, or the disk is full.
     InterruptedRunError
         If a stop was asked for.
     """
@@ -171,7 +171,8 @@ def _assemble(
 ) -> Hub:
     """Wait for all ranks, and for each to say that it can do its part."""
     hub = Hub(listener, seat.secret, hello_of(seat))
-    hub.gather_ranks(start_patience(job.plan.timeout), is_stopping, watchdog.watch_peer)
+    hub.gather_ranks(seat.patience, is_stopping, watchdog.watch_peer)
+    watchdog.guard = hub.hear_latecomers
     check_evenness(job.placement, hub)
     prepare_process(job, seat, watchdog)
     for rank, reply in hub.gather():
@@ -181,10 +182,15 @@ def _assemble(
 
 
 def check_evenness(placement: Placement, hub: Hub) -> None:
-    """Raise UnavailableError where some hosts have more ranks than others: the placement would be a wrong word."""
+    """Raise UnavailableError where ranks lie otherwise than meant: the placement would be a wrong word."""
     counts = Counter((hello.host, hello.network) for hello in hub.hellos)
+    found = ", ".join(f"{count} on {host}" for (host, _network), count in counts.items())
+    if len(counts) > placement.nodes:
+        raise UnavailableError(
+            f"ranks lie on {len(counts)} hosts, {found}, and are meant to be {placement} (nodes x ranks per node): set "
+            "LOCAL_WORLD_SIZE to the ranks on each"
+        )
     if len(counts) == placement.nodes and len(set(counts.values())) > 1:
-        found = ", ".join(f"{count} on {host}" for (host, _network), count in counts.items())
         raise UnavailableError(
             f"ranks lie unevenly, {found}, and are meant to be {placement} (nodes x ranks per node): tell the "
             f"launcher, as srun --ntasks-per-node={placement.ranks_per_node} does"
@@ -240,7 +246,7 @@ def describe_launch(
 
 def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     """Carry out a launch as any other rank: do what rank 0 says until it says stop."""
-    spoke = Spoke(list(seat.addresses), seat.secret, hello_of(seat), start_patience(job.plan.timeout))
+    spoke = Spoke(list(seat.addresses), seat.secret, hello_of(seat), seat.patience)
     watchdog.watch_peer(spoke.pulses, "rank 0")
     with _settling():
         try:

@@ -167,18 +167,18 @@ class Measurement:
         return check, stamps
 
     def _warm_up(self, case: Case, deadline: float) -> tuple[int, float]:
-        """Call until it is warm; return the calls made and the wall seconds per call."""
+        """Call until it is warm or a quarter of the time is gone; return the calls made and wall seconds per call."""
         now, began, calls = self._team.now, self._team.now(), 0
         budget = (deadline - began) / 4
+        count = 1  # a first call by itself: one that takes seconds must not be repeated five times unasked
         while True:
-            # A first call by itself: one that takes seconds must not be repeated five times unasked.
-            count = 1 if calls == 0 else max(1, WARMUP_CALLS - 1)
             self._block(case, count, now() - began, calls)
             calls += count
             spent = now() - began
-            warm = calls >= WARMUP_CALLS and spent >= WARMUP_SECONDS
-            if warm or spent + count * spent / calls > budget:
-                return calls, spent / calls
+            pace = max(spent / calls, 1e-9)
+            count = min(WARMUP_CALLS - 1, int((budget - spent) / pace))
+            if count < 1 or (calls >= WARMUP_CALLS and spent >= WARMUP_SECONDS):
+                return calls, pace
 
     def _repeat(self, case: Case, deadline: float, pace: float) -> tuple[Stamps, StoppingRule]:
         """Repeat until the rule is content or the time is over; return all stamps and the rule as it was left."""

@@ -52,6 +52,10 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
         starts = None if self.starts_I is None else self.starts_I[cut:]
         return Stamps(layers_SRI=self.layers_SRI[:, :, cut:], starts_I=starts, comparable=self.comparable)
 
+    def first_ranks(self, count: int) -> Stamps:
+        """Return the stamps of ranks 0 to `count` - 1."""
+        return Stamps(layers_SRI=self.layers_SRI[:, :count], starts_I=self.starts_I, comparable=self.comparable)
+
     def queued_RI(self) -> NDArray[np.float64] | None:
         """Time from entry until the call was queued, in s; None if blocking."""
         if len(self.layers_SRI) <= QUEUED:

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from collmark.core.disturbance import binomial_tail
 from collmark.core.estimate import Estimate
 from collmark.core.record import Status
 from collmark.core.statistics import autocorrelation_time, median_interval, mser5, share_beyond
@@ -14,6 +15,7 @@ FIRST_REPETITIONS = 10
 GROWTH = 0.5  # of what there is: intervals narrow with the square root of the count
 IN_A_ROW = 2  # an interval that looks narrow once does so by luck too often
 SECOND_MODE_SHARE = 0.05
+SECOND_MODE_CHANCE = 0.05  # by which that share may seem to be exceeded
 SECOND_MODE_FACTOR = 3.0
 LARGEST_CUT = 1 / 3
 BATCH = 5  # repetitions that MSER-5 cuts at a time; one batch is harmless
@@ -44,6 +46,21 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     def half_width(self) -> float:
         """Relative half-width of the interval; infinite while it cannot be bounded."""
         return np.inf if self.interval is None else self.interval.relative_half_width
+
+    @property
+    def has_second_mode(self) -> bool:
+        """Whether over 5 % of the repetitions lie far from the median."""
+        return self.second_mode > SECOND_MODE_SHARE
+
+    def may_be_chance(self, repetitions: int) -> bool:
+        """Whether so many far ones are to be expected now and then where 5 % are far in the long run.
+
+        Two of thirty are 7 %, and every fifth series with a share of 3 % shows them. Repetitions count for less where
+        they depend on each other: both counts are divided by the autocorrelation time.
+        """
+        steady = repetitions - self.cut
+        far = self.second_mode * steady
+        return binomial_tail(far / self.tau, steady / self.tau, SECOND_MODE_SHARE) >= SECOND_MODE_CHANCE
 
 
 def judge(seconds_I: NDArray[np.float64], tick: float) -> Judgement:
@@ -87,6 +104,8 @@ def _overlap(one: Estimate | None, other: Estimate | None) -> bool:
 class StoppingRule:
     """Stops when the interval of the median was within the precision twice in a row.
 
+    A series that seems to have a second mode goes on until it has none, or more of it than chance explains.
+
     Parameters
     ----------
     precision : float
@@ -112,9 +131,10 @@ class StoppingRule:
 
     def add(self, seconds_I: NDArray[np.float64]) -> Judgement:
         """Judge all repetitions so far, as many as were asked for."""
-        self.judgement = judge(seconds_I, self._tick)
-        self._narrow = self._narrow + 1 if self.judgement.half_width <= self._precision else 0
-        return self.judgement
+        judgement = self.judgement = judge(seconds_I, self._tick)
+        is_open = judgement.has_second_mode and judgement.may_be_chance(len(seconds_I))
+        self._narrow = self._narrow + 1 if judgement.half_width <= self._precision and not is_open else 0
+        return judgement
 
     def end(self, seconds_I: NDArray[np.float64]) -> Judgement:
         """Judge what there is when the time is over; nearly the same repetitions once more are no second look."""
@@ -126,6 +146,6 @@ class StoppingRule:
         judgement = self.judgement
         if judgement is None:
             return Status.BUDGET
-        if judgement.second_mode > SECOND_MODE_SHARE or judgement.cut > LARGEST_CUT * repetitions:
+        if judgement.has_second_mode or judgement.cut > LARGEST_CUT * repetitions:
             return Status.UNSTABLE
         return Status.CONVERGED if self.is_finished else Status.BUDGET

@@ -10,9 +10,11 @@ from collmark.bench.rank import ENTER, EXIT
 from collmark.bench.stamps import NS, Stamps, repetition_times, usable_estimand
 from collmark.bench.stopping import Judgement
 from collmark.core.case import Case
+from collmark.core.operation_table import OPERATIONS
 from collmark.core.record import Ranks, Timing
 from collmark.core.statistics import far_outliers, tail_quantiles
 
+PAIR = 2  # ranks
 SKEW_SHARE = 0.1  # of T: above it a figure from local durations would be that far off
 
 
@@ -43,8 +45,10 @@ def summarise_time(case: Case, stamps: Stamps, judgement: Judgement, tick: float
 
 
 def summarise_ranks(case: Case, stamps: Stamps, cut: int) -> Ranks:
-    """Return what differs between ranks over the repetitions that were not cut."""
+    """Return what differs between the ranks that take part, over the repetitions that were not cut."""
     steady = stamps.after(cut)
+    if OPERATIONS[case.operation].pair:
+        steady = steady.first_ranks(PAIR)  # the others idle: they come early, take no time, and are never late
     seconds_I = repetition_times(steady, case.estimand, case.messages)
     enter, left, local_RI = steady.layers_SRI[ENTER], steady.layers_SRI[EXIT], steady.local_RI
     ranks = len(local_RI)

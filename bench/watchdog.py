@@ -16,7 +16,9 @@ from collections.abc import Callable
 
 import msgspec
 
-LOST_STATUS = 4
+from collmark.core.errors import UnavailableError
+
+MISSING_STATUS, LOST_STATUS = 3, 4
 BEAT, STOP, LAST_WORDS = b".", b"s", b"!"
 PERIOD = 0.5  # s between beats: rare enough not to disturb a measurement
 LEAST_SILENCE = 4 * PERIOD  # s: on a busy machine a beat comes late without anything being wrong
@@ -64,6 +66,7 @@ class Watchdog:
         self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
         self.stop_requested = threading.Event()
         self.beat: Callable[[], None] = lambda: None
+        self.guard: Callable[[], None] = lambda: None
         self._timeout = max(timeout, LEAST_SILENCE)
         self._silence = max(start_patience(timeout), LEAST_SILENCE)
         self._on_loss = on_loss
@@ -148,7 +151,7 @@ class Watchdog:
                 now = time.monotonic()
                 losses = [self._listen(key.fileobj) for key, _events in self._selector.select(PERIOD)]
                 self._beat_peers()
-                losses += [self._silent(now), self._overdue(now)]
+                losses += [self._silent(now), self._overdue(now), self._disturbed()]
                 # A peer that vanished without a word comes before those that died of it and say so.
                 for loss in sorted((loss for loss in losses if loss), key=lambda loss: loss.told):
                     self._leave(loss)
@@ -228,6 +231,15 @@ class Watchdog:
         who = f"{', '.join(quiet)} silent" if quiet else "every rank is alive, but none came back"
         return Loss(text=f"{who} for {self._patience:g} s{self._during()}")
 
+    def _disturbed(self) -> Loss | None:
+        """Whether somebody from outside makes going on pointless: `guard` raises UnavailableError then."""
+        try:
+            if not self._closing:
+                self.guard()
+        except UnavailableError as error:
+            return Loss(text=str(error), status=MISSING_STATUS)
+        return None
+
     def _called(self, source: object) -> str:
         return self._peers.get(source, "the launcher") if isinstance(source, socket.socket) else "the launcher"
 
@@ -237,8 +249,8 @@ class Watchdog:
     def _leave(self, loss: Loss) -> None:
         if self._ended.is_set():
             return
-        self.last_words(loss.text, loss.status)
         try:
-            self._on_loss(loss)
+            self._on_loss(loss)  # before the others end: a launcher may then end this process too
         finally:
+            self.last_words(loss.text, loss.status)
             os._exit(loss.status)

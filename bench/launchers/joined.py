@@ -9,12 +9,15 @@ from pathlib import Path
 
 import msgspec
 
-from collmark.core.errors import UnavailableError
+from collmark.core.errors import UnavailableError, excerpt
 
 # As the kernel shows them: at most 15 characters of a name.
 LAUNCHERS = frozenset({"mpiexec", "mpirun", "orterun", "prterun", "orted", "prted", "hydra_pmi_proxy", "mpiexec.hydra"})
 ANCESTORS = 4  # shells and wrappers between a launcher and this process
 INTERACTIVE_STEP = 0xFFFFFFF0  # Slurm's own steps (batch, extern, interactive) have ids from here on
+MOST = 2**32  # steps of Slurm have the largest of all these numbers
+NUMBER = re.compile(r"[0-9]{1,10}")
+LOOPBACK = "127.0.0.1"
 
 
 class Joined(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +26,7 @@ class Joined(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     launcher : str
-        torchrun, mpiexec or srun.
+        torchrun (or whoever else sets torch's variables), mpiexec or srun.
     rank, ranks, local_rank, nodes : int
         Index, number of ranks, index on the host, hosts.
     host : str
@@ -45,7 +48,8 @@ def detect(environ: Mapping[str, str], parent: str) -> Joined | None:
     """Return the process set this process belongs to, or None where nobody started several.
 
     MPI's variables come first: under mpiexec inside a Slurm job, Slurm's say rank 0 of everybody. torchrun's come
-    before them only where it says that it started this very process, as ``srun --mpi=pmi2 torchrun`` does.
+    before them only where it says that it started this very process, as ``srun --mpi=pmi2 torchrun`` does. RANK and
+    WORLD_SIZE alone come last: scripts set them inside other launchers too.
 
     Parameters
     ----------
@@ -59,7 +63,7 @@ def detect(environ: Mapping[str, str], parent: str) -> Joined | None:
     UnavailableError
         If the variables contradict each other, or a launcher started this process without saying its rank.
     """
-    sources = [_open_mpi, _pmi, _torchrun, _srun]
+    sources = [_open_mpi, _pmi, _torchrun, _srun, _torch_like]
     if "TORCHELASTIC_RUN_ID" in environ:
         sources.insert(0, _torchrun)
     try:
@@ -95,10 +99,8 @@ def parent_name() -> str:
     return next((name for name in names if name in LAUNCHERS), names[0] if names else "")
 
 
-def _checked(joined: Joined) -> Joined | None:
-    if joined.ranks == 1 and joined.launcher == "srun":
-        return None  # an interactive shell, or a plain command in a step of one task
-    if not 0 <= joined.rank < joined.ranks:
+def _checked(joined: Joined) -> Joined:
+    if joined.rank >= joined.ranks:
         raise UnavailableError(
             f"{joined.launcher} says rank {joined.rank} of {joined.ranks}: these are variables of another launch"
         )
@@ -107,14 +109,25 @@ def _checked(joined: Joined) -> Joined | None:
     return joined
 
 
+def _number(
+    environ: Mapping[str, str], name: str, default: int | None = None, *, least: int = 0, most: int = MOST
+) -> int:
+    """Return a variable as a number; KeyError where it is missing without a default, ValueError where it is none."""
+    text = environ[name] if default is None else environ.get(name, str(default))
+    if not NUMBER.fullmatch(text) or not least <= int(text) <= most:
+        bounds = f"{least} to {most}" if most < MOST else f"{least} on"
+        raise ValueError(f"{name}={excerpt(repr(text))} is no whole number from {bounds}")
+    return int(text)
+
+
 def _nodes(ranks: int, local_ranks: int) -> int:
-    return max(1, -(-ranks // max(1, local_ranks)))
+    return -(-ranks // local_ranks)
 
 
 def _host(nodes: int, environ: Mapping[str, str], *nodelists: str) -> str:
     """Return where rank 0 listens; `nodelists` name Slurm's variables whose first host has it."""
     if nodes == 1:
-        return "127.0.0.1"
+        return LOOPBACK
     host = environ.get("COLLMARK_CONTROL_HOST") or environ.get("MASTER_ADDR")
     if not host:
         host = next((first_node(environ[name]) for name in nodelists if environ.get(name)), "")
@@ -146,13 +159,14 @@ def _mpi_job(nodes: int, environ: Mapping[str, str], *names: str) -> str:
 def _open_mpi(environ: Mapping[str, str]) -> Joined | None:
     if "OMPI_COMM_WORLD_RANK" not in environ:
         return None
-    ranks = int(environ["OMPI_COMM_WORLD_SIZE"])
-    nodes = _nodes(ranks, int(environ.get("OMPI_COMM_WORLD_LOCAL_SIZE", ranks)))
+    ranks = _number(environ, "OMPI_COMM_WORLD_SIZE", least=1)
+    local_ranks = _number(environ, "OMPI_COMM_WORLD_LOCAL_SIZE", ranks, least=1)
+    nodes = _nodes(ranks, local_ranks)
     return Joined(
         launcher="mpiexec",
-        rank=int(environ["OMPI_COMM_WORLD_RANK"]),
+        rank=_number(environ, "OMPI_COMM_WORLD_RANK"),
         ranks=ranks,
-        local_rank=int(environ.get("OMPI_COMM_WORLD_LOCAL_RANK", 0)),
+        local_rank=_number(environ, "OMPI_COMM_WORLD_LOCAL_RANK", 0, most=local_ranks - 1),
         nodes=nodes,
         host=_host(nodes, environ, "SLURM_JOB_NODELIST"),
         # Under mpirun only some ranks are in a Slurm step: the job's own name is the same for all.
@@ -163,13 +177,14 @@ def _open_mpi(environ: Mapping[str, str]) -> Joined | None:
 def _pmi(environ: Mapping[str, str]) -> Joined | None:
     if "PMI_RANK" not in environ:
         return None
-    rank, ranks = int(environ["PMI_RANK"]), int(environ["PMI_SIZE"])
-    nodes = _nodes(ranks, int(environ.get("MPI_LOCALNRANKS", ranks)))
+    rank, ranks = _number(environ, "PMI_RANK"), _number(environ, "PMI_SIZE", least=1)
+    local_ranks = _number(environ, "MPI_LOCALNRANKS", ranks, least=1)
+    nodes = _nodes(ranks, local_ranks)
     return Joined(
         launcher="mpiexec",
         rank=rank,
         ranks=ranks,
-        local_rank=int(environ.get("MPI_LOCALRANKID", rank)),
+        local_rank=_number(environ, "MPI_LOCALRANKID", rank % local_ranks, most=local_ranks - 1),
         nodes=nodes,
         host=_host(nodes, environ, "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"),
         job=_mpi_job(nodes, environ, "PMI_JOBID"),
@@ -179,30 +194,50 @@ def _pmi(environ: Mapping[str, str]) -> Joined | None:
 def _torchrun(environ: Mapping[str, str]) -> Joined | None:
     if not {"RANK", "WORLD_SIZE", "LOCAL_RANK"} <= environ.keys():
         return None
-    ranks = int(environ["WORLD_SIZE"])
-    nodes = _nodes(ranks, int(environ.get("LOCAL_WORLD_SIZE", ranks)))
+    ranks = _number(environ, "WORLD_SIZE", least=1)
+    local_ranks = _number(environ, "LOCAL_WORLD_SIZE", ranks, least=1)
+    nodes = _nodes(ranks, local_ranks)
+    host = _host(nodes, environ)
+    if "LOCAL_WORLD_SIZE" not in environ:
+        # That there is one host is a guess then: ranks of another one must reach rank 0 for it to be seen.
+        host = environ.get("COLLMARK_CONTROL_HOST") or environ.get("MASTER_ADDR") or host
     return Joined(
         launcher="torchrun",
-        rank=int(environ["RANK"]),
+        rank=_number(environ, "RANK"),
         ranks=ranks,
-        local_rank=int(environ["LOCAL_RANK"]),
+        local_rank=_number(environ, "LOCAL_RANK", most=local_ranks - 1),
         nodes=nodes,
-        host=_host(nodes, environ),
+        host=host,
         job=f"{environ.get('TORCHELASTIC_RUN_ID', '')} {environ.get('MASTER_PORT', '')}",
     )
 
 
+def _torch_like(environ: Mapping[str, str]) -> Joined | None:
+    """RANK and WORLD_SIZE are all that torch itself asks for; ranks then fill one host after the other."""
+    if not {"RANK", "WORLD_SIZE"} <= environ.keys():
+        return None
+    ranks = _number(environ, "WORLD_SIZE", least=1)
+    if ranks == 1:
+        return None  # containers say of themselves that they are alone
+    local_rank = _number(environ, "RANK") % _number(environ, "LOCAL_WORLD_SIZE", ranks, least=1)
+    return _torchrun({**environ, "LOCAL_RANK": str(local_rank)})
+
+
 def _srun(environ: Mapping[str, str]) -> Joined | None:
-    step = environ.get("SLURM_STEP_ID", environ.get("SLURM_STEPID"))
-    if step is None or "SLURM_PROCID" not in environ or int(step) >= INTERACTIVE_STEP:
+    step = "SLURM_STEP_ID" if "SLURM_STEP_ID" in environ else "SLURM_STEPID"
+    if not {step, "SLURM_PROCID"} <= environ.keys() or _number(environ, step) >= INTERACTIVE_STEP:
         return None  # a batch script that did not call srun is one process, whatever SLURM_NTASKS says
-    nodes = int(environ.get("SLURM_STEP_NUM_NODES", 1))
+    tasks = "SLURM_STEP_NUM_TASKS" if "SLURM_STEP_NUM_TASKS" in environ else "SLURM_NTASKS"
+    ranks = _number(environ, tasks, 1, least=1)
+    if ranks == 1:
+        return None  # an interactive shell, or a plain command in a step of one task
+    nodes = _number(environ, "SLURM_STEP_NUM_NODES", 1, least=1)
     return Joined(
         launcher="srun",
-        rank=int(environ["SLURM_PROCID"]),
-        ranks=int(environ.get("SLURM_STEP_NUM_TASKS", environ.get("SLURM_NTASKS", 1))),
-        local_rank=int(environ.get("SLURM_LOCALID", 0)),
+        rank=_number(environ, "SLURM_PROCID"),
+        ranks=ranks,
+        local_rank=_number(environ, "SLURM_LOCALID", 0),
         nodes=nodes,
         host=_host(nodes, environ, "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"),
-        job=f"{environ.get('SLURM_JOB_ID', '')}.{step}",
+        job=f"{environ.get('SLURM_JOB_ID', '')}.{environ[step]}",
     )

@@ -138,7 +138,14 @@ class LocalLaunch:
             process.start(
                 Startup(
                     job=self._job if leads else msgspec.structs.replace(self._job, cases=()),
-                    seat=Seat(rank=rank, ranks=ranks, local_rank=rank, addresses=(address,), secret=secret),
+                    seat=Seat(
+                        rank=rank,
+                        ranks=ranks,
+                        local_rank=rank,
+                        addresses=(address,),
+                        secret=secret,
+                        patience=self._silence,
+                    ),
                     listener=listener.fileno() if leads else -1,
                     events=write_end if leads else -1,
                 )

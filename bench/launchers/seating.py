@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import socket
@@ -14,21 +15,30 @@ from collmark.bench.event import PipedEvent
 from collmark.bench.group import hello_of
 from collmark.bench.handshake import Reception, join
 from collmark.bench.job import Job, Seat
-from collmark.bench.launchers.joined import Joined
+from collmark.bench.launchers.joined import LOOPBACK, Joined
 from collmark.bench.lead import follow, lead
-from collmark.bench.watchdog import LOST_STATUS, STOP_SECONDS, Loss, Watchdog
-from collmark.core.errors import CollmarkError, InterruptedRunError, UnavailableError
+from collmark.bench.watchdog import LOST_STATUS, MISSING_STATUS, PERIOD, STOP_SECONDS, Loss, Watchdog
+from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UnavailableError
 
 FIRST_PORT, PORTS, TRIES = 20000, 9000, 8
+GREETING_SECONDS = 4 * PERIOD  # for a rank 0 that measures already to answer, from its watchdog
 TURN_AWAY_SECONDS = 10.0  # for the other ranks to load what they need to hear
+JOIN_FACTOR = 4  # time-outs to find each other: a launcher may start some ranks long after others
 
 
-def seat_of(joined: Joined) -> Seat:
+def seat_of(joined: Joined, patience: float) -> Seat:
     """Return this rank's place: port and secret follow from the job, the same on every rank.
 
     The secret keeps launches apart; it hides nothing from other users of the machine, unless COLLMARK_SECRET does.
+
+    Parameters
+    ----------
+    joined : Joined
+        What the environment says.
+    patience : float
+        Seconds for the ranks to find each other.
     """
-    local = environment.boot_id() if joined.nodes == 1 else ""
+    local = environment.boot_id() if joined.host == LOOPBACK else ""
     words = f"{joined.job}/{os.getuid()}/{local}/{os.environ.get('COLLMARK_SECRET', '')}"
     digest = hashlib.sha256(words.encode()).digest()
     first = FIRST_PORT + int.from_bytes(digest[:4], "little") % PORTS
@@ -38,6 +48,7 @@ def seat_of(joined: Joined) -> Seat:
         local_rank=joined.local_rank,
         addresses=tuple((joined.host, first + offset) for offset in range(TRIES)),
         secret=digest,
+        patience=patience,
     )
 
 
@@ -54,17 +65,19 @@ def open_listener(seat: Seat, nodes: int) -> socket.socket:
             return _listen(host, port, nodes, 2 * seat.ranks)
         except socket.gaierror as error:
             raise UnavailableError(f"rank 0's host {host} has no address: {error.strerror}") from error
-        except OSError:
-            try:
-                # A hub that knows our secret tells us that we are the second rank 0, by raising UnavailableError.
-                join([(host, port)], seat.secret, hello_of(seat), PULSES, timeout=1.0).close()
-            except UnavailableError as error:
-                if "two processes" in str(error):
-                    raise
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                _greet(seat, (host, port))
     host, port = seat.addresses[0]
     raise UnavailableError(
         f"rank 0 cannot listen on {host}, ports {port} to {port + TRIES - 1}: is {host} an address of this host?"
     )
+
+
+def _greet(seat: Seat, address: tuple[str, int]) -> None:
+    """Raise UnavailableError where a port is taken by a hub that knows our secret: it says that we are one too many."""
+    with contextlib.suppress(MeasurementError):  # a stranger's
+        join([address], seat.secret, hello_of(seat), PULSES, GREETING_SECONDS).close()
 
 
 def _listen(host: str, port: int, nodes: int, backlog: int) -> socket.socket:
@@ -77,7 +90,7 @@ def _listen(host: str, port: int, nodes: int, backlog: int) -> socket.socket:
 
 def turn_away(joined: Joined, reason: str) -> None:
     """Tell the other ranks that rank 0 cannot begin, so that they do not wait for it."""
-    seat = seat_of(joined)
+    seat = seat_of(joined, TURN_AWAY_SECONDS)
     with contextlib.suppress(UnavailableError, OSError):
         reception = Reception(open_listener(seat, joined.nodes), seat.secret)
         reception.refuse_all(f"rank 0 cannot begin: {reason}", TURN_AWAY_SECONDS, joined.ranks - 1)
@@ -109,7 +122,7 @@ def be_rank(
     UnavailableError, MeasurementError, InterruptedRunError
         As :func:`collmark.bench.lead.lead`.
     """
-    seat = seat_of(joined)
+    seat = seat_of(joined, JOIN_FACTOR * job.plan.timeout)
     leads = seat.rank == 0
 
     def on_loss(loss: Loss) -> None:
@@ -136,4 +149,4 @@ def be_rank(
 def _status_of(error: CollmarkError, signal_number: int) -> int:
     if isinstance(error, InterruptedRunError):
         return 128 + (signal_number or error.signal_number)
-    return 3 if isinstance(error, UnavailableError) else LOST_STATUS
+    return MISSING_STATUS if isinstance(error, UnavailableError) else LOST_STATUS

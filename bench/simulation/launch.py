@@ -7,14 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from collmark.bench import environment
 from collmark.bench.event import LaunchEnded, LaunchStarted, PipedEvent
 from collmark.bench.job import Job
 from collmark.bench.lead import describe_launch, measure_all
 from collmark.bench.simulation.spec import read_simulation
 from collmark.bench.simulation.team import SimulatedTeam
 from collmark.core.errors import InterruptedRunError
-from collmark.core.record import Outcome, Timer
+from collmark.core.record import Host, Outcome, Timer
 from collmark.core.store import RunFolder
 
 
@@ -24,7 +23,8 @@ def simulate_launch(job: Job, emit: Callable[[PipedEvent], None], is_stopping: C
     ranks = job.placement.ranks
     team = SimulatedTeam(simulation, ranks, job.launch, job.plan.timeout, is_stopping)
     timer = Timer(name="virtual", tick=simulation.tick, cost=0.0, cost_p99=0.0, call_overhead=0.0, loop="python")
-    hosts = [environment.describe_host(list(range(ranks)))]
+    # Whatever machine this runs on has no part in the figures.
+    hosts = [Host(name="simulated", ranks=list(range(ranks)), cores=ranks, cpu="simulated", system="simulated")]
     launch = describe_launch(job, hosts, dict(team.facts()), timer, start_seconds=0.0)
     folder = RunFolder(Path(job.folder))
     folder.put_launch(launch)

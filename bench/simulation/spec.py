@@ -7,18 +7,20 @@ from typing import Annotated, Any
 
 import msgspec
 
+from collmark.core.bounds import LARGEST, Count, Share
 from collmark.core.case import Case
-from collmark.core.errors import PlanError, nearest
+from collmark.core.decoding import decoded, unknown_key
+from collmark.core.errors import PlanError, UsageError
 from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-Positive = Annotated[float, msgspec.Meta(ge=0)]
+LONGEST = 3600.0  # s; virtual time is kept in int64 ns
+Duration = Annotated[float, msgspec.Meta(ge=0, le=LONGEST)]
+PerByte = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Spread = Annotated[float, msgspec.Meta(ge=0, le=10)]  # of log T: beyond it every float overflows soon
 Factor = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Drift = Annotated[float, msgspec.Meta(ge=-1e3, le=1e3)]
-RankOrNone = Annotated[int, msgspec.Meta(ge=-1)]
-Count = Annotated[int, msgspec.Meta(ge=0)]
+RankOrNone = Annotated[int, msgspec.Meta(ge=-1, le=LARGEST)]
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,19 +56,19 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Seeds everything.
     """
 
-    alpha: Positive = 20e-6
-    beta: Positive = 1e-10
-    switch_at: int = 0
-    alpha_after: Positive = 20e-6
-    beta_after: Positive = 1e-10
+    alpha: Duration = 20e-6
+    beta: PerByte = 1e-10
+    switch_at: Count = 0
+    alpha_after: Duration = 20e-6
+    beta_after: PerByte = 1e-10
     launch_sd: Spread = 0.02
     within_cv: Spread = 0.05
     autocorrelation: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
     contaminated: Share = 0.0
     contamination: tuple[Factor, Factor] = (1.5, 4.0)
-    skew: Positive = 1e-6
+    skew: Duration = 1e-6
     straggler_rank: RankOrNone = -1
-    straggler_delay: Positive = 0.0
+    straggler_delay: Duration = 0.0
     drift: Drift = 0.0
     dead_rank: RankOrNone = -1
     dead_after: Count = 0
@@ -74,8 +76,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     wrong_element: Count = 0
     wrong_after: Count = 0
     asynchronous: bool = False
-    enqueue: Positive = 5e-6
-    tick: Annotated[float, msgspec.Meta(gt=0)] = 1e-9
+    enqueue: Duration = 5e-6
+    tick: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1e-9
     seed: Count = 0
 
     def seconds(self, case: Case) -> float:
@@ -91,14 +93,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 def read_simulation(table: dict[str, Any]) -> Simulation:
     """Turn a plan's ``[simulation]`` table into a Simulation; PlanError names what is wrong in it."""
     allowed = Simulation.__struct_fields__
-    problems = []
-    for key in table:
-        if key not in allowed:
-            close = nearest(key, allowed)
-            problems.append(
-                f"simulation: unknown key {key!r}"
-                + (f"; did you mean {close!r}?" if close else f"; allowed: {', '.join(allowed)}")
-            )
+    problems = [f"simulation: {unknown_key(key, allowed)}" for key in table if key not in allowed]
     problems += [
         f"simulation: {key} must be finite"
         for key, value in table.items()
@@ -107,9 +102,9 @@ def read_simulation(table: dict[str, Any]) -> Simulation:
     if problems:
         raise PlanError(problems)
     try:
-        simulation = msgspec.convert(table, Simulation)
-    except msgspec.ValidationError as error:
-        raise PlanError(["simulation: " + str(error).replace("`", "").replace(" - at $.", ": ")]) from error
+        simulation = decoded(table, Simulation, "simulation")
+    except UsageError as error:
+        raise PlanError([str(error)]) from error
     low, high = simulation.contamination
     if low > high:
         raise PlanError([f"simulation: contamination: write the smaller factor first, not {low:g} to {high:g}"])

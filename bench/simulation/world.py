@@ -13,6 +13,7 @@ from collmark.core.case import Case
 from collmark.core.errors import MeasurementError
 from collmark.core.operation import Estimand
 
+LONGEST_CALL = 1e5  # s: beyond any time-out, and some 90,000 of them fit into int64 ns
 SLACK = 20_000  # ns between the last exit and the next agreed start
 EARLIEST_EXIT = 0.02  # ranks leave within the last 2 % of T
 SECOND = 1e9
@@ -135,7 +136,7 @@ class World:
         seconds = self._seconds * float(np.exp(self._level + plan.within_cv * self._noise))
         if plan.contaminated and self._random.random() < plan.contaminated:
             seconds *= self._random.uniform(*plan.contamination)
-        return seconds * (1 + plan.drift * start / SECOND)
+        return min(max(0.0, seconds * (1 + plan.drift * start / SECOND)), LONGEST_CALL)
 
     def _exits(self, case: Case, enter_R: Times, nanoseconds: float) -> Times:
         estimand = case.estimand

@@ -91,7 +91,8 @@ def run_launch(terms: Terms) -> Result:
         result = Path(folder, "result.json")
         ranks = []
         for rank in range(RANKS):
-            seat = Seat(rank=rank, ranks=RANKS, local_rank=rank, addresses=(listener.getsockname()[:2],), secret=secret)
+            address = listener.getsockname()[:2]
+            seat = Seat(rank=rank, ranks=RANKS, local_rank=rank, addresses=(address,), secret=secret, patience=20.0)
             task = Task(seat=seat, terms=terms, listener=listener.fileno(), result=str(result))
             ranks.append(_start(task, Path(folder, f"rank-{rank}.json")))
         try:

@@ -47,7 +47,7 @@ class Room:
         def be_rank() -> None:
             try:
                 self.spokes[rank] = Spoke([self.address], secret, hello(rank, ranks), timeout)
-            except UnavailableError as error:
+            except (UnavailableError, MeasurementError) as error:
                 self.refusals.append(str(error))
 
         self._threads.append(threading.Thread(target=be_rank))
@@ -140,7 +140,31 @@ def test_a_hub_that_left_is_an_error_of_one_kind(pair: Room) -> None:
             time.sleep(0.01)
 
 
-def test_once_all_are_there_nobody_else_is_let_in(pair: Room) -> None:
+def test_once_all_are_there_a_second_process_of_a_rank_is_told_so(pair: Room) -> None:
+    pair.hub.hear_latecomers()
+    pair.join_from(1, 2)
+    with pytest.raises(UnavailableError, match=r"two processes are rank 1 \(pid 101 on here, pid 101 on here\)"):  # noqa: PT012
+        for _pass in range(200):
+            pair.hub.hear_latecomers()
+            time.sleep(0.02)
+    pair.close()
+    assert any("the launcher gave both the same rank" in words for words in pair.refusals)
+
+
+@pytest.mark.parametrize("stranger", ["garbage", "silence", "half_a_frame", "leaving"])
+def test_once_all_are_there_strangers_disturb_nobody(pair: Room, stranger: str) -> None:
+    connections = [globals()[stranger](pair.address) for _ in range(3)]
+    for _pass in range(20):
+        pair.hub.hear_latecomers()
+    pair.hub.broadcast(b"x")
+    assert pair.spokes[1].receive() == b"x"
+    for connection in connections:
+        connection.close()
+
+
+def test_a_closed_hub_hears_nobody(pair: Room) -> None:
+    pair.hub.close()
+    pair.hub.hear_latecomers()
     with pytest.raises(OSError):  # noqa: PT011 - refused or reset
         receive_exactly(socket.create_connection(pair.address, timeout=2), 1)
 
@@ -185,7 +209,7 @@ def test_strangers_delay_nobody(
 def test_a_wrong_secret_is_a_stranger_on_both_sides(room: Callable[[int], Room]) -> None:
     made = room(2)
     made.join_from(1, 2, secret=b"other", timeout=1.0)
-    with pytest.raises(UnavailableError, match=r"rank 1 of 2 did not join within 1.5 s; see its log"):
+    with pytest.raises(MeasurementError, match=r"rank 1 of 2 did not join within 1.5 s \(see what was said there"):
         made.hub.gather_ranks(1.5)
     made.close()
     assert ["belongs to something else" in words for words in made.refusals] == [True]
@@ -204,7 +228,7 @@ def test_a_hub_without_the_secret_is_not_believed() -> None:
 
         thread = threading.Thread(target=impostor)
         thread.start()
-        with pytest.raises(UnavailableError, match="did not find rank 0"):
+        with pytest.raises(MeasurementError, match="did not find rank 0"):
             join([listener.getsockname()[:2]], SECRET, hello(1), COMMANDS, 1.0)
         thread.join(5)
 
@@ -216,7 +240,7 @@ def test_a_rank_that_is_there_twice_is_told_so_and_so_are_all_other_copies(room:
     with pytest.raises(UnavailableError, match=r"two processes are rank 1 \(pid 101 on here, pid 101 on here\)"):
         made.hub.gather_ranks(10)
     made.close()
-    assert any("the launcher gave every process the same rank" in words for words in made.refusals)
+    assert any("the launcher gave both the same rank" in words for words in made.refusals)
 
 
 def test_a_second_rank_0_is_told_so(room: Callable[[int], Room]) -> None:
@@ -249,8 +273,13 @@ def test_another_number_of_ranks_means_two_launches(room: Callable[[int], Room])
 def test_missing_ranks_are_named(room: Callable[[int], Room]) -> None:
     made = room(4)
     made.join_from(2, 4, timeout=2)
-    with pytest.raises(UnavailableError, match=r"rank 1, 3 of 4 did not join within 0\.5 s"):
+    with pytest.raises(MeasurementError, match=r"ranks 1, 3 of 4 did not join within 0\.5 s"):
         made.hub.gather_ranks(0.5)
+
+
+def test_of_many_missing_ranks_the_first_are_named(room: Callable[[int], Room]) -> None:
+    with pytest.raises(MeasurementError, match=r"ranks 1, 2, 3, 4, 5, 6, 7, 8 and 91 more of 100 did not join"):
+        room(100).hub.gather_ranks(0.1)
 
 
 def test_a_rank_that_leaves_between_its_two_connections_is_noticed(room: Callable[[int], Room]) -> None:

@@ -187,6 +187,14 @@ def test_a_call_that_takes_most_of_the_budget_is_not_repeated_for_warmth() -> No
     assert team.time - 100.0 < 16
 
 
+@pytest.mark.parametrize("share", [0.3, 0.12, 0.07, 0.051, 0.04])
+def test_warm_up_overshoots_a_quarter_of_the_budget_by_less_than_a_call(share: float) -> None:
+    record = measured(ScriptedTeam(repeat(share * 10.0)), budget=10.0).record
+    # The check before it has taken one call already.
+    calls_in_a_quarter = 0.25 * (1 - share) / share
+    assert record.warmup_calls == max(1, min(5, int(calls_in_a_quarter)))
+
+
 @pytest.mark.parametrize("seconds", [1e-6, 1e-4, 1e-2, 0.1])
 @pytest.mark.parametrize("budget", [0.05, 0.5, 5.0])
 @pytest.mark.parametrize("check_seconds", [0.0, 0.01])

@@ -200,6 +200,25 @@ def test_what_was_cut_counts_nowhere() -> None:
     assert (ranks.skewed, ranks.late) == (0, 0)
 
 
+@pytest.mark.parametrize("operation", ["ping_pong", "stream", "bidirectional_stream"])
+@pytest.mark.parametrize("comparable", [True, False])
+def test_idle_ranks_of_a_pair_count_nowhere(operation: str, comparable: bool) -> None:  # noqa: FBT001
+    enter = simultaneous(4, 100)
+    enter[1, ::4] += 300
+    enter[2:] += 90_000  # whenever they look up
+    left = enter + 20_000
+    left[2:] = enter[2:] + 10
+    starts = enter[0].copy()
+    stamps = stamps_of(enter, left, starts_I=starts, comparable=comparable)
+    alone = stamps_of(enter[:2], left[:2], starts_I=starts, comparable=comparable)
+    ranks = summarise_ranks(case_of(operation, 4), stamps, 0)
+    assert ranks == summarise_ranks(case_of(operation, 2), alone, 0)
+    assert ranks.shortest == pytest.approx(20e-6)
+    assert len(ranks.local) == 2
+    if comparable:
+        assert ranks.last_in == [75, 25]
+
+
 def test_one_rank_is_never_late() -> None:
     enter = simultaneous(1, 20)
     ranks = summarise_ranks(case_of("all_reduce", 1), stamps_of(enter, enter + 5_000), 0)

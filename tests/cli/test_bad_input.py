@@ -12,6 +12,7 @@ from collmark.core.store import RECORDS_FILE, RUN_FILE
 
 USAGE, MISSING = 2, 3
 SIM = ("run", "--backend", "simulated", "--ranks", "2")
+LONG, DIGITS = "a" * 5000, "9" * 5000
 TORCHRUN = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}
 
 # words, what the line must say; status 2 unless a third item says otherwise
@@ -50,7 +51,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "misspelt key": (("run", "misspelt.toml"), "did you mean 'sizes'?"),
     "unknown key": (("run", "unknown.toml"), "unknown key"),
     "wrong type": (("run", "type.toml"), "precision"),
-    "empty axis": (("run", "empty.toml"), "operations needs at least one"),
+    "empty axis": (("run", "empty.toml"), "empty.toml: operations: needs at least one name"),
     "axis twice": (("run", "twice.toml"), "twice"),
     "placement of zero": (("run", "placement.toml"), "ranks_per_node"),
     "placement twice": (("run", "doubled.toml"), "stands there twice"),
@@ -61,7 +62,10 @@ CASES: dict[str, tuple[Any, ...]] = {
     "precision 80 %": ((*SIM, "--precision", "80%"), "precision"),
     "precision in words": ((*SIM, "--precision", "good"), "--precision good"),
     "case budget 0": ((*SIM, "--case-budget", "0"), "--case-budget"),
-    "case budget of weeks": ((*SIM, "--case-budget", "1000h"), "case_budget"),
+    "case budget of weeks": (
+        (*SIM, "--case-budget", "1000h"),
+        "--case-budget 1000h: must be a time from 10 ms to one day",
+    ),
     "budget negative": ((*SIM, "--budget", "-5"), "--budget"),
     "budget unit": ((*SIM, "--budget", "5 weeks"), "--budget"),
     "timeout too short": ((*SIM, "--timeout", "1ms"), "timeout"),
@@ -97,8 +101,8 @@ CASES: dict[str, tuple[Any, ...]] = {
     "spread without bound": ((*SIM, "--simulate", "within_cv=1e9"), "within_cv"),
     "seed below zero": ((*SIM, "--simulate", "seed=-1"), "seed"),
     "label that is a word of ours": ((*SIM, "--label", "latest"), "newest run"),
-    "ranks without bound": (("run", "--ranks", "1000000000", "--oversubscribe"), "at most 1024"),
-    "simulated ranks without bound": (("run", "--backend", "simulated", "--ranks", "1000000000"), "at most 65536"),
+    "ranks without bound": (("run", "--ranks", "1025", "--oversubscribe"), "at most 1024"),
+    "simulated ranks without bound": (("run", "--backend", "simulated", "--ranks", "65537"), "at most 65536"),
     "into and label": ((*SIM, "--into", "RUN", "--label", "x"), "leave --output and --label away"),
     "launches under torchrun": (("run", "--launches", "5"), "--into RUN", USAGE, TORCHRUN),
     "resume under torchrun": (("run", "--resume", "RUN"), "use --into", USAGE, TORCHRUN),
@@ -123,6 +127,93 @@ CASES: dict[str, tuple[Any, ...]] = {
     "plan ranks": (("plan", "--ranks", "0"), "--ranks 0"),
     "demo launches": (("demo", "--launches", "0"), "launches"),
     "demo budget": (("demo", "--budget", "soon"), "--budget 'soon'"),
+    # nothing where a name should stand, which pathlib takes for the current folder
+    "run without a name": (("run", ""), "PLAN.toml: the name is empty"),
+    "plan without a name": (("plan", ""), "PLAN.toml: the name is empty"),
+    "resume without a name": (("run", "--resume", ""), "the name of a run is empty"),
+    "into without a name": ((*SIM, "--into", ""), "--into: the name is empty"),
+    "output without a name": ((*SIM, "--output", " "), "--output: the name is empty"),
+    "label without a name": ((*SIM, "--label", ""), "--label: the name is empty"),
+    "list without a name": (("list", ""), "the name of a run is empty"),
+    "export without a name": (("export", ""), "the name of a run is empty"),
+    "export to no name": (("export", "RUN", "-o", ""), "--file: the name is empty"),
+    # names and numbers without end
+    "output without end": ((*SIM, "--output", LONG), "File name too long"),
+    "label without end": ((*SIM, "--label", LONG), "at most 64 letters"),
+    "into without end": ((*SIM, "--into", LONG), "File name too long"),
+    "resume without end": (("run", "--resume", LONG), "File name too long"),
+    "plan without end": (("run", LONG), "File name too long"),
+    "init without end": (("plan", "--init", LONG), "File name too long"),
+    "list without end": (("list", LONG), "File name too long"),
+    "list where without end": (("list", "--output", LONG), "File name too long"),
+    "results without end": (("list",), "File name too long", USAGE, {"COLLMARK_RESULTS": LONG}),
+    "export to without end": (("export", "RUN", "-o", LONG), "File name too long"),
+    "command without end": ((LONG,), "unknown command"),
+    "option without end": (("run", f"--{LONG}"), "unknown option"),
+    "arguments without end": (("list", "one", LONG), "extra argument"),
+    "operation without end": ((*SIM, "--operation", LONG), "unknown operation"),
+    "ranks without end": (("run", "--ranks", DIGITS), "must be a whole number"),
+    "launches without end": ((*SIM, "--launches", DIGITS), "must be a whole number"),
+    "seed without end": ((*SIM, "--seed", DIGITS), "must be a whole number"),
+    "seed that cannot be stored": ((*SIM, "--seed", "9" * 30), "whole number in 0 to 9223372036854775807"),
+    "sizes without end": ((*SIM, "--sizes", DIGITS), "over 40 digits"),
+    "factor without end": ((*SIM, "--sizes", f"8:64:x{DIGITS}"), "neither xFACTOR"),
+    "samples without end": ((*SIM, "--samples", DIGITS), "over 40 digits"),
+    "precision without end": ((*SIM, "--precision", DIGITS), "must be a share"),
+    "precision that is none": ((*SIM, "--precision", "nan"), "must be a share"),
+    "timeout without end": ((*SIM, "--timeout", "1e400"), "--timeout '1e400' is not a time"),
+    "traffic without end": ((*SIM, "--traffic", f"zipf:1:{DIGITS}"), "must be a whole number"),
+    "simulate without end": ((*SIM, "--simulate", f"seed={DIGITS}"), "the value is no number"),
+    "simulate infinity": ((*SIM, "--simulate", "alpha=1e400"), "the value is no number"),
+    "plan of digits": (("plan", "digits.toml"), "digits.toml: a number has thousands of digits"),
+    "plan of a long number": (("plan", "long.toml"), "long.toml: timeout: 9999"),
+    "plan of brackets": (("plan", "brackets.toml"), "brackets.toml: tables or lists nested too deeply"),
+    "more pairs than memory": (
+        ("run", "--backend", "simulated", "--ranks", "60000", "--operation", "all_to_all_v"),
+        "2048",
+    ),
+    # numbers that only Python reads
+    "ranks with a dash": (("run", "--ranks", "1_0"), "--ranks 1_0: must be a whole number"),
+    "ranks in other digits": (("run", "--ranks", "\u0663"), "must be a whole number"),
+    "launches in other digits": ((*SIM, "--launches", "\u0663"), "must be a whole number"),
+    "precision in other digits": ((*SIM, "--precision", "\u0663%"), "must be a share"),
+    "seed with a dash": ((*SIM, "--seed", "1_0"), "--seed 1_0: must be a whole number"),
+    "messages with a dash": ((*SIM, "--messages", "1_0"), "must be a whole number in 1 to 1024"),
+    "traffic with a dash": ((*SIM, "--traffic", "zipf:1_0"), "1_0: must be a number"),
+    "simulate with a dash": ((*SIM, "--simulate", "seed=1_0"), "the value is no number"),
+    # the rest
+    "argument that is no text": (("list", "\udcff"), "must be UTF-8 text"),
+    "export misspelt format": (("export", "RUN", "--format", "cvs"), "did you mean 'csv'? allowed: csv, parquet"),
+    "results are a file": (("list",), "file is no folder of runs", USAGE, {"COLLMARK_RESULTS": "file"}),
+    "results of a name are a file": (("list", "latest"), "no folder of runs", USAGE, {"COLLMARK_RESULTS": "file"}),
+    "export where a file is": (("export", "latest", "--output", "file"), "file is no folder of runs"),
+    "fault beyond the buffer": (
+        (
+            *SIM,
+            "--sizes",
+            "64B",
+            "--operation",
+            "all_reduce",
+            "--simulate",
+            "wrong_rank=1",
+            "--simulate",
+            "wrong_element=16",
+        ),
+        "wrong_element = 16: all_reduce 64 B float32 gives rank 1 elements 0 to 15",
+    ),
+    "fault beyond the buffer, in a preview": (
+        ("plan", *SIM[1:], "--sizes", "64B", "--simulate", "wrong_rank=1", "--simulate", "wrong_element=16"),
+        "wrong_element = 16: ",
+    ),
+    "fault on a rank that is not there, in a preview": (
+        ("plan", *SIM[1:], "--simulate", "dead_rank=99"),
+        "there are ranks 0 to 1",
+    ),
+    "misspelt backend in a plan": (("plan", "backend.toml"), "plan backend.toml: backends: unknown backend 'glo'"),
+    "misspelt operation in a plan": (("plan", "operation.toml"), "plan operation.toml: operations: unknown operation"),
+    "misspelt key of a simulation": (("plan", "planted.toml"), "plan planted.toml: simulation: unknown key 'alhpa'"),
+    "list an impossible run": (("list", "impossible"), f"{RECORDS_FILE}:1: timing.median: -1.0: must be a number"),
+    "resume an impossible run": (("run", "--resume", "impossible"), f"{RECORDS_FILE}:1: timing.median: -1.0"),
 }
 
 PLANS = {
@@ -136,8 +227,20 @@ PLANS = {
     "doubled.toml": "[[placements]]\nranks_per_node = 2\n[[placements]]\nranks_per_node = 2\nlabel = 'again'\n",
     "faults.toml": "backends = ['gloo']\n[simulation]\nalpha = 1e-6\n",
     "escape.toml": '[[placements]]\nlabel = "a\\u001b[31mb"\n',
+    "digits.toml": f"seed = {DIGITS}",
+    "long.toml": f"timeout = {'9' * 400}",
+    "brackets.toml": f"sizes = {'[' * 5000}{']' * 5000}",
+    "backend.toml": 'backends = ["glo"]',
+    "operation.toml": 'operations = ["al_reduce"]',
+    "planted.toml": 'backends = ["simulated"]\nsimulation.alhpa = 1',
     "placed.toml": "[[placements]]\nranks_per_node = 2",
 }
+
+
+def impossible(line: bytes) -> bytes:
+    record = json.loads(line)
+    record["timing"]["median"] = -1.0
+    return json.dumps(record).encode() + b"\n"
 
 
 @pytest.fixture
@@ -154,6 +257,7 @@ def place(measured: str, workplace: Path) -> str:
         ("newer", json.dumps(run | {"schema_version": 99}), []),
         ("damaged", json.dumps(run), [lines[0], b"{ torn\n", *lines[2:]]),
         ("torn", json.dumps(run)[:100], []),
+        ("impossible", json.dumps(run), [impossible(lines[0]), *lines[1:]]),
     ):
         (workplace / name).mkdir()
         (workplace / name / RUN_FILE).write_text(header, encoding="utf-8")
@@ -184,6 +288,7 @@ def test_wrong_use_is_one_line(name: str, cli: Callable[..., Any], place: str, w
     result = cli(*(place if word == "RUN" else word for word in words), env=env)
     line, *more = result.err.splitlines()
     assert line.startswith("error: "), line
+    assert len(line) < 700
     assert wanted in line
     assert not more
     assert not result.out

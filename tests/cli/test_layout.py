@@ -10,6 +10,7 @@ from collmark.cli import figures
 from collmark.cli.layout import Align, Column, lay_out
 from collmark.cli.table import case_columns, result_columns, result_lines
 from collmark.core.case import Case
+from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.record import Status
 from collmark.workflow.listing import Row
@@ -19,13 +20,24 @@ def plain(text: str, _style: str) -> str:
     return text
 
 
-def row(operation: str, nbytes: int, seconds: float | None, *, ranks: int = 16384, launches: int = 5) -> Row:
+def row(
+    operation: str,
+    nbytes: int,
+    seconds: float | None,
+    *,
+    ranks: int = 16384,
+    launches: int = 5,
+    dtype: str = "bfloat16",
+    status: Status = Status.BUDGET,
+) -> Row:
     case = Case(
         operation=operation,
         backend="simulated",
-        dtype="bfloat16",
+        dtype=dtype,
         reduction="prod",
-        placement=Placement(nodes=ranks // 8, ranks_per_node=8, label="x" * 40),
+        # A count for each of 16,384 x 16,384 pairs would fill the memory, and the label is as wide as a host's name.
+        placement=Placement(nodes=1 if OPERATIONS[operation].ragged else ranks // 8, ranks_per_node=8, label="x" * 40),
+        traffic="uniform" if OPERATIONS[operation].ragged else "",
         nbytes=nbytes,
         requested_nbytes=nbytes + 1,
     )
@@ -37,7 +49,7 @@ def row(operation: str, nbytes: int, seconds: float | None, *, ranks: int = 1638
         algorithm_bandwidth=None if seconds is None else nbytes / seconds,
         bus_bandwidth=None if seconds is None else 2 * nbytes / seconds,
         wrong=0,
-        status=Status.BUDGET,
+        status=status,
         share=(1, launches),
     )
 
@@ -52,6 +64,35 @@ def test_no_line_is_wider_than_asked_and_nothing_is_lost(width: int, operation: 
     for column in (*case_columns(rows), *result_columns(rows)):
         for cell in column.cells:
             assert set(cell.split()) <= set(words)
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 120])
+def test_a_cell_wider_than_the_line_is_folded_whole(width: int) -> None:
+    name = "20300101T000000Z-a-label-" + "-".join(["word"] * 40)
+    columns = [
+        Column(name="run", cells=[name, "x"]),
+        Column(name="ranks", cells=["7", "8"], align=Align.RIGHT),
+        Column(name="statuses", cells=[", ".join(["12 converged"] * 12), "-"], styles=["bad", "muted"]),
+    ]
+    lines = lay_out(columns, width, plain)
+    assert max(map(len, lines)) <= width
+    text = "".join("".join(lines).split())
+    for column in columns:
+        for cell in column.cells:
+            assert "".join(cell.split()) in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("operation", sorted(OPERATIONS))
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
+def test_every_operation_fits(width: int, operation: str, dtype: str) -> None:
+    few = [row(operation, 2**k - 1, 1e-6 * 2**k, dtype=dtype, launches=1) for k in range(4, 34, 3)]
+    many = [row(operation, 2**k - 1, 1e-9 * 2**k, dtype=dtype, status=Status.UNSTABLE) for k in range(4, 34, 3)]
+    rows = [*few, *many, row(operation, 8, None, dtype=dtype, status=Status.FAILED)]
+    lines = result_lines(rows, simulated=True, width=width, paint=plain)
+    assert max(map(len, lines)) <= width
+    assert not any("..." in line for line in lines)
+    assert " ".join(lines).count(operation) == len(rows)
 
 
 def test_points_stand_above_each_other() -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -270,6 +271,55 @@ def test_torn_last_line_is_one_warning(cli: Callable[..., Any], measured: str) -
     assert [line for line in result.err.splitlines() if line.startswith("warning: ")] == [
         f"warning: {measured}/records.jsonl: skipped a torn last line"
     ]
+
+
+def test_lines_that_stand_twice_are_one_warning_and_count_once(cli: Callable[..., Any], measured: str) -> None:
+    before = cli("list", measured, "-q").out
+    path = Path(measured) / "records.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join([*lines, lines[0], lines[3]]), encoding="utf-8")
+    for words in (["list", measured, "-q"], ["run", "--resume", measured, "-q"]):
+        result = cli(*words)
+        assert result.status == 0
+        assert result.out == before
+        assert " ".join(result.err.split()).count("once more") == 1
+        assert f"warning: {measured}/records.jsonl:{len(lines) + 1}: the case and launch of line 1 once" in result.err
+
+
+@pytest.mark.parametrize("width", ["80", "100", "120"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list"],
+        ["list", "latest", "-q"],
+        ["plan", "placed.toml"],
+        ["plan", "--operation", "all_to_all_v,bidirectional_stream", "--dtype", "bfloat16", "--sizes", "1000003,1GiB"],
+    ],
+    ids=" ".join,
+)
+def test_tables_fit(cli: Callable[..., Any], small_run: Path, workplace: Path, words: list[str], width: str) -> None:
+    longest = "a-label-as-long-as-it-may-be-which-is-sixty-four-letters-in-all-x"[:64]
+    shutil.copytree(small_run, workplace / "results" / f"20300101T000000Z-{longest}")
+    (workplace / "placed.toml").write_text(
+        f'backends = ["simulated"]\nplacements = [{{ nodes = 2, ranks_per_node = 8, label = "{"x" * 90}" }}]\n',
+        encoding="utf-8",
+    )
+    result = cli(*words, env={"COLUMNS": width})
+    assert result.status == 0
+    assert max(map(len, result.out.splitlines())) <= int(width)
+    if words == ["list"]:
+        assert f"20300101T000000Z-{longest}" in "".join(result.out.split())
+
+
+def test_one_is_singular(cli: Callable[..., Any]) -> None:
+    one = ("--backend", "simulated", "--operation", "barrier", "--ranks", "1", "--launches", "1")
+    assert "1 case x 1 launch = 1 record, at most" in cli("plan", *one).err
+    assert "1 record in " in cli("run", *one).err
+    assert (
+        "2 cases x 5 launches = 10 records, at most"
+        in cli("plan", *one[:-2], "--operation", "all_reduce", "--sizes", "64").err
+    )
+    assert "1 record: 1 converged" in cli("list", "latest").err
 
 
 def test_record_is_flushed_as_it_happens(workplace: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 import typing
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +14,13 @@ import pytest
 from hypothesis import strategies as st
 from tests.core.stored import RUN, record_of
 
+from collmark.core.case import Case
+from collmark.core.dtype import DTYPES
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import Placement
 from collmark.core.plan import Plan
-from collmark.core.record import Record, Run
+from collmark.core.record import Ranks, Record, Run, Timing
+from collmark.core.reduction import REDUCTIONS
 from collmark.core.store import RunFolder, Writer
 
 PLANS = st.builds(
@@ -31,6 +37,43 @@ LEAVES: dict[Any, st.SearchStrategy[Any]] = {
     type(None): st.none(),
     Plan: PLANS,
 }
+FIELDS: dict[Any, dict[str, st.SearchStrategy[Any]]] = {
+    Case: {
+        "operation": st.sampled_from(sorted(OPERATIONS)),
+        "dtype": st.sampled_from(sorted(DTYPES)),
+        "reduction": st.just("") | st.sampled_from(sorted(REDUCTIONS)),
+        "traffic": st.sampled_from(["", "uniform", "zipf:1.2:3"]),
+    },
+    Placement: {"nodes": st.integers(1, 3), "ranks_per_node": st.integers(2, 4)},
+}
+"""Fields whose values must be in a table, or small."""
+
+
+def bounded(base: type, metas: tuple[Any, ...]) -> st.SearchStrategy[Any] | None:
+    """Return a strategy for numbers inside the bounds of annotations, if they have any."""
+    lowest = [bound for meta in metas for bound in (meta.ge, meta.gt) if bound is not None]
+    highest = [bound for meta in metas for bound in (meta.le, meta.lt) if bound is not None]
+    if base is int and lowest:
+        return st.integers(max(lowest), min(highest, default=1 << 62))
+    if base is float and lowest:
+        open_above = any(meta.lt is not None for meta in metas)
+        return st.floats(max(lowest), min(highest, default=1e300), exclude_max=open_above)
+    return None
+
+
+def in_order(struct: Any, fields: dict[str, Any]) -> Any:  # noqa: ANN401 - any type of record
+    """Return a struct whose fields satisfy what must hold between them."""
+    if struct is Timing:
+        rising = ("minimum", "p25", "median", "p75", "p95", "p99", "maximum")
+        fields |= dict(zip(rising, sorted(fields[name] for name in rising), strict=True))
+        ends = {"lower": min, "upper": max}
+        fields |= {n: f(fields[n], fields["median"]) for n, f in ends.items() if fields[n] is not None}
+        fields["cut"] = min(fields["cut"], fields["repetitions"])
+    if struct is Ranks:
+        fields |= {"last_out": fields["last_in"], "lateness": [0.5] * len(fields["last_in"])}
+    if struct is Case and OPERATIONS[fields["operation"]].ragged:
+        fields |= {"traffic": fields["traffic"] or "uniform", "requested_nbytes": fields["requested_nbytes"] % 4096}
+    return struct(**fields)
 
 
 def values_of(annotation: Any) -> st.SearchStrategy[Any]:  # noqa: ANN401 - any annotation at all
@@ -39,7 +82,9 @@ def values_of(annotation: Any) -> st.SearchStrategy[Any]:  # noqa: ANN401 - any 
     if annotation in LEAVES:
         found = LEAVES[annotation]
     elif origin is Annotated:
-        found = values_of(arguments[0])
+        named = st.from_regex(arguments[1].pattern) if arguments[1].pattern else None
+        within = bounded(arguments[0], arguments[1:])
+        found = next(strategy for strategy in (named, within, values_of(arguments[0])) if strategy is not None)
     elif origin in (typing.Union, types.UnionType):
         found = st.one_of(*map(values_of, arguments))
     elif origin is list:
@@ -52,8 +97,8 @@ def values_of(annotation: Any) -> st.SearchStrategy[Any]:  # noqa: ANN401 - any 
         found = st.sampled_from(annotation)
     else:
         hints = typing.get_type_hints(annotation, include_extras=True)
-        names = annotation.__struct_fields__
-        found = st.builds(annotation, **{name: values_of(hints[name]) for name in names})
+        fields = {name: values_of(hints[name]) for name in annotation.__struct_fields__} | FIELDS.get(annotation, {})
+        found = st.fixed_dictionaries(fields).map(partial(in_order, annotation))
     return found
 
 
@@ -79,6 +124,6 @@ def folder(tmp_path: Path) -> RunFolder:
 def three(folder: RunFolder) -> RunFolder:
     """Return a run with three records."""
     writer = Writer(folder, 1, 0)
-    for error in ("one", "two", "three"):
-        writer.append(record_of(error=error), None)
+    for launch, error in enumerate(("one", "two", "three"), 1):
+        writer.append(record_of(launch, error), None)
     return folder

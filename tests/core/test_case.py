@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collmark.core.case import Binding, Buffers, Cadence, Case, Device, Scheduling
+from collmark.core.errors import UsageError
 from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
@@ -53,6 +54,56 @@ def test_every_field_but_the_requested_size_is_tried() -> None:
 def test_the_key_changes_with_every_field_that_matters(field: str) -> None:
     changed = msgspec.structs.replace(CASE, **{field: OTHERS[field]})
     assert changed.key != CASE.key
+
+
+def ragged(requested: int, ranks: int = 4, traffic: str = "zipf:1.2") -> Case:
+    itemsize = 4
+    counts = counts_of(traffic, nbytes=requested, ranks=ranks, itemsize=itemsize)
+    lines = (*counts, *zip(*counts, strict=True))
+    return Case(
+        operation="all_to_all_v",
+        backend="gloo",
+        dtype="float32",
+        placement=Placement(ranks_per_node=ranks),
+        nbytes=max(map(sum, lines)) * itemsize,
+        requested_nbytes=requested,
+        traffic=traffic,
+    )
+
+
+@given(
+    st.integers(64, 4000), st.integers(0, 40), st.integers(2, 9), st.sampled_from(["uniform", "zipf:1.2", "zipf:3:5"])
+)
+def test_ragged_cases_have_one_key_exactly_where_every_pair_exchanges_the_same(
+    requested: int, more: int, ranks: int, traffic: str
+) -> None:
+    one, other = ragged(requested, ranks, traffic), ragged(requested + more, ranks, traffic)
+    assert (one.key == other.key) == (one.exchange.counts == other.exchange.counts)
+
+
+def test_the_heaviest_rank_does_not_tell_ragged_cases_apart() -> None:
+    pairs = [(ragged(n), ragged(n + 4)) for n in range(64, 4000, 4)]
+    alike = [pair for pair in pairs if pair[0].nbytes == pair[1].nbytes]
+    unlike = [pair for pair in alike if pair[0].exchange.counts != pair[1].exchange.counts]
+    assert unlike
+    assert all(one.key != other.key for one, other in unlike)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"operation": "all_redcue"}, "did you mean 'all_reduce'"),
+        ({"dtype": "float23"}, "did you mean 'float32'"),
+        ({"reduction": "summ"}, "did you mean 'sum'"),
+        ({"operation": "all_to_all_v"}, "unknown traffic ''"),
+        ({"operation": "all_to_all_v", "traffic": "zipf:x"}, "zipf:x: x: must be a number"),
+        ({"operation": "all_to_all_v", "placement": Placement(nodes=999, ranks_per_node=9)}, "at most 2048 ranks"),
+        ({"operation": "ping_pong", "placement": Placement()}, "at least 2 ranks"),
+    ],
+)
+def test_a_case_is_something_that_can_be(change: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        msgspec.structs.replace(CASE, **change)
 
 
 def test_the_requested_size_is_no_part_of_the_key() -> None:

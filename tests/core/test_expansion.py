@@ -95,7 +95,7 @@ def test_sizes_below_one_element_per_rank_are_left_out_with_one_notice() -> None
         ("all_gather", 16), ("all_reduce", 8), ("all_reduce", 16), ("all_to_all", 16),
     ]  # fmt: skip
     (notice,) = found.notices
-    assert notice.startswith("left out 5 sizes up to 8 B that are below one element per rank")
+    assert notice.startswith("left out 5 sizes up to 8 B, below one element per rank")
     for part in ("all_gather float32", "all_reduce float32", "all_to_all float32"):
         assert part in notice
 
@@ -103,7 +103,35 @@ def test_sizes_below_one_element_per_rank_are_left_out_with_one_notice() -> None
 def test_sizes_that_round_to_the_same_are_measured_once_with_one_notice() -> None:
     found = expanded(operations=("all_gather",), sizes="16,17,31,32")
     assert [(c.nbytes, c.requested_nbytes) for c in found.cases] == [(16, 16), (32, 32)]
-    assert found.notices == ("2 sizes round to the same whole elements as another and are measured once",)
+    assert found.notices == ("2 sizes round to the same whole elements as another: measured once",)
+    assert expanded(operations=("all_gather",), sizes="16,17").notices == (
+        "1 size rounds to the same whole elements as another: measured once",
+    )
+
+
+def test_ragged_sizes_that_round_to_the_same_counts_are_measured_once_with_one_notice() -> None:
+    found = expanded(operations=("all_to_all_v",), sizes="4000,4001,4002,8000", traffic="zipf:1.2")
+    assert [c.requested_nbytes for c in found.cases] == [4000, 8000]
+    assert found.notices == ("2 sizes round to the same whole elements as another: measured once",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "notice"),
+    [
+        (
+            {"traffic": "zipf:1.2"},
+            "traffic zipf:1.2: no effect, since no operation of the plan is ragged, as all_to_all_v is",
+        ),
+        ({"messages": 8}, "messages 8: no effect, since no operation of the plan is a stream"),
+        ({"reductions": ("max", "min")}, "reductions max, min: no effect, since no operation of the plan reduces"),
+        ({"traffic": "zipf:1.2", "operations": ("all_gather", "all_to_all_v")}, ""),
+        ({"messages": 8, "operations": ("all_gather", "stream")}, ""),
+        ({"reductions": ("max",), "operations": ("all_gather", "reduce")}, ""),
+    ],
+)
+def test_what_no_operation_takes_is_said(fields: dict[str, Any], notice: str) -> None:
+    notices = expanded(**{"operations": ("all_gather",), "sizes": "4KiB"} | fields).notices
+    assert notices == ((notice,) if notice else ())
 
 
 def test_nothing_to_say_where_nothing_is_rounded() -> None:
@@ -137,6 +165,11 @@ def test_refusals_are_collected_with_their_reasons() -> None:
 def test_an_exception_holds_for_its_kind_of_number_only() -> None:
     (case,) = expanded(backends=("little",), operations=("all_reduce",), reductions=("avg",), sizes="64").cases
     assert case.dtype == "float32"
+
+
+def test_ragged_operations_have_a_limit_of_ranks() -> None:
+    (problem,) = problems_of(65536, operations=("all_to_all_v",), sizes="1GiB")
+    assert "all_to_all_v keeps a count for every pair of ranks: at most 2048 ranks" in problem
 
 
 def test_operations_between_two_ranks_need_two() -> None:

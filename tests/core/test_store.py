@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.core.stored import CASE, RUN, errors_in, launch_of, lines_of
 
-from collmark.core import store
+from collmark.core import schema
 from collmark.core.errors import MeasurementError, ParseError, SchemaError, UsageError
 from collmark.core.plan import Plan
 from collmark.core.record import (
@@ -132,9 +132,9 @@ def test_no_schema_is_no_result_of_ours(three: RunFolder, version: object) -> No
 
 
 def test_an_old_schema_is_upgraded_step_by_step(three: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "SCHEMA_VERSION", 3)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", 3)
     monkeypatch.setattr(
-        store,
+        schema,
         "UPGRADES",
         {
             1: lambda raw: raw | {"schema_version": 2, "error": raw.get("error", "") + "+1"},
@@ -145,7 +145,7 @@ def test_an_old_schema_is_upgraded_step_by_step(three: RunFolder, monkeypatch: p
 
 
 def test_there_is_one_step_for_every_version_before_this() -> None:
-    assert set(store.UPGRADES) == set(range(1, SCHEMA_VERSION))
+    assert set(schema.UPGRADES) == set(range(1, SCHEMA_VERSION))
 
 
 # -- the lock

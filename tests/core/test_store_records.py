@@ -60,7 +60,7 @@ def test_a_torn_last_line_is_skipped_with_a_warning_and_mended(three: RunFolder,
         assert errors_in(three) == ["one", "two"]
     three.mend()
     assert path.read_bytes() == b"".join(whole.splitlines(keepends=True)[:2])
-    Writer(three, 1, 0).append(record_of(error="four"), None)
+    Writer(three, 1, 0).append(record_of(4, "four"), None)
     assert errors_in(three) == ["one", "two", "four"]
 
 
@@ -69,7 +69,7 @@ def test_a_last_line_that_only_lacks_its_end_is_kept(three: RunFolder) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     assert errors_in(three) == ["one", "two", "three"]
     three.mend()
-    Writer(three, 1, 0).append(record_of(error="four"), None)
+    Writer(three, 1, 0).append(record_of(4, "four"), None)
     assert errors_in(three) == ["one", "two", "three", "four"]
 
 
@@ -120,7 +120,9 @@ def test_a_run_without_records_has_none(folder: RunFolder) -> None:
 
 def test_samples_come_back(folder: RunFolder) -> None:
     writer = Writer(folder, 7, 10_000)
-    references = [writer.append(record_of(7), stamps).samples for stamps in (STAMPS, STAMPS[:, :2, ::2])]
+    references = [
+        writer.append(record_of(launch), stamps).samples for launch, stamps in ((7, STAMPS), (8, STAMPS[:, :2, ::2]))
+    ]
     assert [reference.offset for reference in references if reference] == [0, STAMPS.nbytes]
     for reference, stamps in zip(references, (STAMPS, STAMPS[:, :2, ::2]), strict=True):
         assert reference is not None
@@ -131,9 +133,9 @@ def test_samples_come_back(folder: RunFolder) -> None:
 
 def test_samples_end_with_the_share_and_records_do_not(folder: RunFolder) -> None:
     writer = Writer(folder, 1, STAMPS.nbytes + 100)
-    written = [writer.append(record_of(), STAMPS) for _ in range(3)]
+    written = [writer.append(record_of(launch), STAMPS) for launch in (1, 2, 3)]
     assert [record.samples is not None for record in written] == [True, False, False]
-    small = writer.append(record_of(), STAMPS[:, :1, :1])
+    small = writer.append(record_of(4), STAMPS[:, :1, :1])
     assert small.samples is not None
     assert len(list(folder.records())) == 4
     assert Writer(folder, 2, 0).append(record_of(), STAMPS).samples is None
@@ -168,7 +170,7 @@ from collmark.core.record import Record
 from collmark.core.store import RunFolder, Writer
 
 folder, kind = RunFolder(Path(sys.argv[1])), sys.argv[2]
-record = next(folder.records())
+record = msgspec.structs.replace(next(folder.records()), launch=4)
 files = [folder.path / "records.jsonl", folder.path / "samples-0001.i64"]
 sizes = lambda: [path.stat().st_size if path.exists() else 0 for path in files]
 writer = Writer(folder, 1, 1 << 30)
@@ -219,5 +221,5 @@ def test_a_disk_that_refuses_is_a_lost_measurement(
 def test_short_writes_are_carried_on(three: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     write: Callable[[int, memoryview], int] = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:7]))
-    Writer(three, 1, 0).append(record_of(error="four"), None)
+    Writer(three, 1, 0).append(record_of(4, "four"), None)
     assert errors_in(three) == ["one", "two", "three", "four"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -80,11 +82,21 @@ def test_exponent_zero_is_uniform() -> None:
         "zipf:1:-1",
         "zipf:1:1.5",
         "zipf:1:2:3",
+        "zipf:1_0",
+        "zipf:\u0661",
+        "zipf:1:2_0",
+        "zipf:1e999",
     ],
 )
 def test_what_cannot_be_read_is_answered_with_what_can(traffic: str) -> None:
-    with pytest.raises(UsageError, match=r"traffic '.*'.*write uniform, or zipf:EXPONENT"):
+    with pytest.raises(UsageError, match=rf"^{re.escape(traffic)}: .*; write uniform, or zipf:EXPONENT"):
         counts_of(traffic, nbytes=100, ranks=2, itemsize=1)
+
+
+def test_what_floats_cannot_share_out_is_refused() -> None:
+    assert heaviest(counts_of("uniform", nbytes=2**53, ranks=1, itemsize=1)) == 2**53
+    with pytest.raises(UsageError, match="at most 9007199254740992 B"):
+        counts_of("uniform", nbytes=2**63 - 1, ranks=1, itemsize=1)
 
 
 def test_a_misspelt_traffic_is_answered_with_the_nearest() -> None:

@@ -1,6 +1,8 @@
-"""A disk that is full, or cannot be written: one line, the right status, every finished record readable."""
+"""A disk that is full, cannot be written, or loses the run: one line, the right status, nothing finished lost."""
 
+import errno
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,7 +11,14 @@ from pathlib import Path
 import pytest
 from tests.multiprocess.program import Program, collmark, is_complete, only_run, small_run
 
+from collmark.bench.event import Event, LaunchEnded
+from collmark.bench.runner import Finished
+from collmark.core.errors import MeasurementError
+from collmark.core.plan import Plan
 from collmark.core.store import RunFolder
+from collmark.workflow.interruption import StopSignals
+from collmark.workflow.prepare import prepare
+from collmark.workflow.run import Sink, carry_out, create_run
 
 Start = Callable[..., Program]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
@@ -106,3 +115,49 @@ def test_a_read_only_folder_is_wrong_use(start: Start, small_disk: Callable[[str
     assert program.end() == 2
     assert "cannot write results to" in program.errors
     assert "Read-only file system; choose another place with --output" in program.errors
+
+
+@pytest.mark.parametrize("what", ["", "run.json"])
+def test_results_that_vanish_are_a_lost_measurement(start: Start, tmp_path: Path, what: str) -> None:
+    program = start(*small_run())
+    program.wait_for_events("record", 2)
+    path = only_run(tmp_path).path
+    moved = (path / what).rename(tmp_path / "moved away")
+    assert program.end() == 4, program.errors
+    vanished = f"results/{path.name}/{what}".rstrip("/")
+    assert f"error: measurement lost: {vanished} vanished during the run; nothing is left to resume" in program.errors
+    assert program.errors.count("error:") == 1
+    program.wait_until_gone(1)
+    assert moved.exists()
+
+
+def test_results_that_vanish_between_two_launches_are_a_lost_measurement(tmp_path: Path) -> None:
+    run = simulated_run(tmp_path)
+
+    def emit(event: Event) -> None:
+        if isinstance(event, LaunchEnded) and run.path.exists():
+            shutil.rmtree(run.path)
+
+    with pytest.raises(MeasurementError, match=f"measurement lost: {run.path} vanished during the run"):
+        carry_out(run, Sink(emit=emit, on_fault=lambda _text: None), StopSignals(lambda _number: None))
+    assert not run.path.exists()
+
+
+def test_a_launch_whose_events_nobody_takes_is_noted_as_interrupted(tmp_path: Path) -> None:
+    run = simulated_run(tmp_path)
+
+    def emit(event: Event) -> None:
+        if isinstance(event, Finished):
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    with pytest.raises(BrokenPipeError):
+        carry_out(run, Sink(emit=emit, on_fault=lambda _text: None), StopSignals(lambda _number: None))
+    (launch,) = run.read_run().launches
+    assert launch.outcome == "interrupted"
+    assert "Broken pipe" in launch.reason
+
+
+def simulated_run(folder: Path) -> RunFolder:
+    plan = Plan(operations=("all_reduce",), sizes="64B", backends=("simulated",), launches=2)
+    prepared = prepare(plan, ranks=2, oversubscribe=True, joined=None)
+    return create_run(prepared, output=None, label="", command=["collmark"], path=folder / "run")

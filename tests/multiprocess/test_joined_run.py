@@ -92,7 +92,7 @@ def test_a_killed_rank_is_named_and_everybody_goes(start: Start, tmp_path: Path,
 
 
 @pytest.mark.parametrize("name", ["torchrun", "mpiexec"])
-def test_a_hung_rank_is_named_and_everybody_goes(start: Start, name: str) -> None:
+def test_a_hung_rank_is_named_and_everybody_goes(start: Start, tmp_path: Path, name: str) -> None:
     program = start(*launcher(name), *collmark("run", "--json", *PLAN, "--case-budget", "1 s", "--into", "joined"))
     program.wait_for_events("record", 2)
     hung = ranks_of(program)[1]
@@ -102,6 +102,9 @@ def test_a_hung_rank_is_named_and_everybody_goes(start: Start, name: str) -> Non
     os.kill(hung, signal.SIGCONT)
     program.end()
     program.wait_until_gone(10)
+    (launch,) = RunFolder(tmp_path / "joined").read_run().launches
+    assert launch.outcome == "lost"
+    assert "rank 1" in launch.reason
 
 
 def test_an_interrupted_process_set_keeps_what_is_finished(start: Start, tmp_path: Path) -> None:
@@ -128,3 +131,14 @@ def test_ranks_do_not_wait_for_a_rank_0_that_cannot_begin(start: Start, tmp_path
     assert time.monotonic() - began < 15
     assert "joined is not a run" in programs[0].errors
     assert "rank 0 cannot begin: joined is not a run" in programs[2].errors
+
+
+@pytest.mark.parametrize("more", [{}, {"MASTER_ADDR": "localhost", "MASTER_PORT": "29512"}])
+def test_rank_and_world_size_are_enough_for_one_launch(start: Start, tmp_path: Path, more: dict[str, str]) -> None:
+    words = collmark("run", *PLAN, "--into", "joined")
+    programs = [start(*words, RANK=str(rank), WORLD_SIZE="2", **more) for rank in range(2)]
+    assert [program.end() for program in programs] == [0, 0], [program.errors for program in programs]
+    run = RunFolder(tmp_path / "joined")
+    (launch,) = run.read_run().launches
+    assert (launch.placement, launch.outcome) == ("1x2", "complete")
+    assert is_complete(run, launches=1)

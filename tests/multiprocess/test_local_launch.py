@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
-from tests.multiprocess.program import Program, is_complete, only_run, small_run
+from tests.multiprocess.program import Program, collmark, is_complete, only_run, small_run
 
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.event import PipedEvent
@@ -160,6 +161,27 @@ def test_more_ranks_than_cores_run_when_asked(start: Start, tmp_path: Path) -> N
     program = start(*small_run("--oversubscribe", "--launches", "1", ranks=ranks))
     assert program.end() == 0, program.errors
     assert is_complete(only_run(tmp_path), launches=1)
+
+
+def test_buffers_that_cannot_lie_in_memory_are_refused_before_anything_starts(start: Start, tmp_path: Path) -> None:
+    program = start(*small_run("--sizes", "8B,500TiB"))
+    assert program.end() == 2
+    assert "needs 1000 TiB of memory on each host (send and receive buffers of 2 ranks)" in program.errors
+    assert program.errors.startswith("error: all_reduce ")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_run_that_was_planned_elsewhere_is_refused_before_anything_starts(
+    job: Job, start: Start, tmp_path: Path
+) -> None:
+    run = RunFolder(Path(job.folder))
+    huge = msgspec.structs.replace(job.cases[0], nbytes=2**49, requested_nbytes=2**49)
+    run.write_run(msgspec.structs.replace(run.read_run(), cases=[huge]))
+    program = start(*collmark("run", "--resume", str(run.path)))
+    assert program.end() == 2
+    assert program.errors.startswith("error: all_reduce ")
+    assert "needs 1024 TiB of memory on each host" in program.errors
+    assert not list((tmp_path / "run" / "logs").iterdir())
 
 
 def test_variables_of_a_launcher_that_is_over_do_not_reach_the_ranks(start: Start, tmp_path: Path) -> None:

@@ -1,13 +1,24 @@
 """Signals to a running collmark: what is finished is kept, and it is out in seconds."""
 
+import contextlib
 import os
+import pty
 import signal
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.multiprocess.program import Program, is_complete, only_run, small_run
+from tests.multiprocess.program import (
+    MARK,
+    Program,
+    clean_environment,
+    is_complete,
+    only_run,
+    processes_with,
+    small_run,
+)
 
 Start = Callable[..., Program]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
@@ -34,6 +45,28 @@ def test_a_signal_keeps_what_is_finished_and_says_how_to_go_on(
     assert "resume with: collmark run --resume results/" in program.errors
     (launch,) = only_run(tmp_path).read_run().launches
     assert launch.outcome == "interrupted"
+
+
+@pytest.mark.parametrize("records", [0, 3])
+@pytest.mark.parametrize("more", [(), ("--json",), ("--quiet",)])
+def test_a_terminal_that_is_closed_ends_the_run_in_good_order(
+    tmp_path: Path, more: tuple[str, ...], records: int
+) -> None:
+    words, mark = [word for word in small_run(*more) if word != "--json" or more == ("--json",)], uuid.uuid4().hex
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(tmp_path)
+        os.execve(words[0], words, clean_environment(TERM="xterm", **{MARK: mark}))
+    os.set_blocking(terminal, False)
+    while not list(tmp_path.glob("results/*/logs/*")) or len(lines(tmp_path)) < records:
+        with contextlib.suppress(BlockingIOError):
+            os.read(terminal, 65536)
+        time.sleep(0.01)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 129
+    assert not processes_with(mark)
+    assert len(lines(tmp_path)) >= records
+    assert {launch.outcome for launch in only_run(tmp_path).read_run().launches} <= {"complete", "interrupted"}
 
 
 def test_a_signal_while_ranks_start_ends_the_run_at_once(start: Start, tmp_path: Path) -> None:

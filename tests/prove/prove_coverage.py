@@ -77,8 +77,7 @@ Written by `make prove` (tests/prove/prove_coverage.py).
 - Pooled: all repetitions of all launches in one pot, order-statistic interval of their median, as many benchmarks
   do it. It misses its 95 % because the launch, not the repetition, is what is replicated.
 - Status of a launch: unstable where over 5 % of its repetitions lie beyond 3 x its median. What is planted
-  puts about 3 % there, so that these are false alarms of short series. The last but one column leaves such
-  launches out.
+  puts about 3 % there, so that these are false alarms. The last but one column leaves such launches out.
 
 collmark {collmark}, Python {python}, numpy {numpy}.
 """

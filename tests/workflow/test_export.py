@@ -84,5 +84,7 @@ def test_format_is_said_or_seen(text: str | None, file: str | None, kind: str) -
 
 
 def test_unknown_format_lists_the_known() -> None:
-    with pytest.raises(UsageError, match="csv, parquet"):
+    with pytest.raises(UsageError, match="unknown format 'xlsx'; allowed: csv, parquet"):
         read_format("xlsx", None)
+    with pytest.raises(UsageError, match=r"unknown format 'cvs'; did you mean 'csv'\? allowed: csv, parquet"):
+        read_format("cvs", None)

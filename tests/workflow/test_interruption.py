@@ -27,6 +27,14 @@ def test_the_second_signal_stops_at_once() -> None:
         assert signals.received == signal.SIGTERM
 
 
+@pytest.mark.parametrize("first", HEARD)
+def test_a_terminal_that_is_closed_says_so_twice_without_insisting(first: signal.Signals) -> None:
+    with StopSignals(lambda _number: None) as signals:
+        os.kill(os.getpid(), first)
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert signals.received == first
+
+
 def test_handlers_are_as_before_afterwards() -> None:
     before = [signal.getsignal(number) for number in HEARD]
     with StopSignals(lambda _number: None):

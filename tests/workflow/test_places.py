@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collmark.core.errors import UsageError
-from collmark.workflow.places import find_run, new_run_path, results_root, run_folders
+from collmark.workflow.places import UnreadableRunWarning, find_run, new_run_path, results_root, run_folders
 
 
 def test_root_is_the_option_then_the_variable_then_results(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,6 +55,22 @@ def test_folder_that_is_no_run_hides_no_label(
     assert find_run("demo").path.name == made.path.name
 
 
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_is_no_run(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="the name of a run is empty"):
+        find_run(name, tmp_path)
+
+
+def test_a_file_holds_no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("precious", encoding="utf-8")
+    monkeypatch.setenv("COLLMARK_RESULTS", str(tmp_path / "file"))
+    with pytest.raises(UsageError, match=r"file is no folder of runs but a file.*COLLMARK_RESULTS"):
+        list(run_folders(results_root()))
+    with pytest.raises(UsageError, match="no folder of runs"):
+        find_run("latest")
+    assert list(run_folders(tmp_path / "nowhere")) == []
+
+
 def test_unknown_run_names_the_nearest(simulate: Callable[..., Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is none under"):
         find_run("laptop", tmp_path / "results")
@@ -69,4 +85,5 @@ def test_what_is_no_run_is_passed_over(simulate: Callable[..., Any], tmp_path: P
     broken = tmp_path / "results" / "broken"
     broken.mkdir()
     (broken / "run.json").write_text("{", encoding="utf-8")
-    assert [run.label for _folder, run in run_folders(tmp_path / "results")] == ["good"]
+    with pytest.warns(UnreadableRunWarning, match=r"passed over: .*broken/run\.json: "):
+        assert [run.label for _folder, run in run_folders(tmp_path / "results")] == ["good"]

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from collmark.bench.event import Event, RunStarted
 from collmark.cli.options import PLAN_OPTIONS
 from collmark.core.errors import PlanError, UsageError
-from collmark.core.plan import Plan, check_plan, plan_template
+from collmark.core.plan import TABLES, Plan, check_plan, plan_template
+from collmark.core.plan_field import FIELDS
 from collmark.workflow.interruption import StopSignals
-from collmark.workflow.planning import KNOBS, bytes_on_links, make_plan, preview, read_ranks, upper_bound
+from collmark.workflow.planning import KNOBS, SIMULATE, bytes_on_links, make_plan, preview, read_ranks, upper_bound
 from collmark.workflow.prepare import prepare
 from collmark.workflow.run import Sink, carry_out, create_run
 
@@ -38,12 +39,13 @@ OTHER = {
 
 
 def test_there_is_another_value_for_every_option() -> None:
-    assert set(OTHER) == {knob.option for knob in KNOBS} == set(PLAN_OPTIONS.values())
+    assert set(OTHER) == {knob.option for knob in KNOBS} | {SIMULATE} == set(PLAN_OPTIONS.values())
 
 
 def test_every_field_of_a_plan_has_an_option() -> None:
     fields = {knob.field for knob in KNOBS}
-    assert fields | {"placements"} == set(Plan.__struct_fields__)
+    assert fields | set(TABLES) == set(Plan.__struct_fields__)
+    assert fields == set(FIELDS)
 
 
 @pytest.mark.parametrize("option", OTHER)
@@ -51,7 +53,7 @@ def test_option_changes_exactly_its_field(option: str) -> None:
     given = {"--backend": ["simulated"]} if option == "--simulate" else {}
     before = make_plan(None, given)
     after = make_plan(None, given | {option: OTHER[option]})
-    field = next(knob.field for knob in KNOBS if knob.option == option)
+    field = next((knob.field for knob in KNOBS if knob.option == option), "simulation")
     changed = [name for name in Plan.__struct_fields__ if getattr(before, name) != getattr(after, name)]
     assert changed == [field]
     check_plan(after)
@@ -106,8 +108,8 @@ def test_precision_is_a_share(text: str, share: float) -> None:
 
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(PlanError) as caught:
-        make_plan(None, {"--sizes": ["x"], "--seed": ["y"], "--backend": ["glo"]})
-    assert len(caught.value.problems) == 3
+        make_plan(None, {"--sizes": ["x"], "--seed": ["y"], "--dtype": ["int7,int9"], "--simulate": ["alpha"]})
+    assert len(caught.value.problems) == 5
 
 
 def test_upper_bound_is_what_the_run_announces(tmp_path: Path) -> None:

@@ -84,6 +84,27 @@ def test_ranks_and_placements_are_one_question() -> None:
         prepared(SMALL, 0)
 
 
+@pytest.mark.parametrize(
+    ("planted", "problem"),
+    [
+        ({"wrong_rank": 1, "wrong_element": 15}, ""),
+        (
+            {"wrong_rank": 1, "wrong_element": 16},
+            "wrong_element = 16: all_reduce 64 B float32 gives rank 1 elements 0 to 15",
+        ),
+        ({"wrong_element": 16}, ""),
+        ({"wrong_rank": 2}, "there are ranks 0 to 1"),
+    ],
+)
+def test_a_fault_is_planted_where_it_can_show(planted: dict[str, int], problem: str) -> None:
+    plan = Plan(operations=("all_reduce", "barrier"), backends=("simulated",), sizes="64B,1KiB", simulation={**planted})
+    if problem:
+        with pytest.raises(PlanError, match=problem):
+            prepared(plan, 2)
+    else:
+        assert prepared(plan, 2).cases
+
+
 def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(UnavailableError, match=r"gloo: torch is not installed: pip install 'collmark\[torch\]'"):

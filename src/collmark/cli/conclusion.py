@@ -12,6 +12,7 @@ from collmark.cli.console import Terminal
 from collmark.cli.table import SIMULATED_WORD, result_lines
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import findings
+from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
 from collmark.core.units import format_duration
 from collmark.workflow.listing import (
@@ -66,7 +67,7 @@ def count_words(records: Sequence[Record], seconds: float | None) -> str:
     words = [f"{counts.get(status, 0)} {status}" for status in ALWAYS_COUNTED]
     words += [f"{counts[Status.FAILED]} {Status.FAILED}"] if counts.get(Status.FAILED) else []
     took = "" if seconds is None else f" in {format_duration(seconds)}"
-    return f"{total} record{'' if total == 1 else 's'}{took}: {', '.join(words)}"
+    return f"{counted(total, 'record')}{took}: {', '.join(words)}"
 
 
 def warning_lines(run: Run, records: Sequence[Record]) -> list[str]:
@@ -75,7 +76,7 @@ def warning_lines(run: Run, records: Sequence[Record]) -> list[str]:
     over = busiest(record for record in records if record.sentinel is None)
     if over is not None:
         threads, cores = over
-        words = f"up to {threads} busy threads on {cores} core{'' if cores == 1 else 's'}"
+        words = f"up to {counted(threads, 'busy thread')} on {counted(cores, 'core')}"
         if run.plan.scheduling is Scheduling.FIFO:
             lines.append(f"note: {words}, run at SCHED_FIFO")
         else:

@@ -130,7 +130,8 @@ def abandon_stdout() -> None:
 
 @contextmanager
 def spoken_warnings(terminal: Terminal) -> Iterator[None]:
-    """Show collmark's own warnings as lines, and no others."""
+    """Show collmark's own warnings as lines, each once however often it comes, and no others."""
+    said: set[str] = set()
 
     def show(
         message: Warning | str,
@@ -140,7 +141,8 @@ def spoken_warnings(terminal: Terminal) -> Iterator[None]:
         _file: TextIO | None = None,
         _line: str | None = None,
     ) -> None:
-        if category.__module__.startswith("collmark."):
+        if category.__module__.startswith("collmark.") and str(message) not in said:
+            said.add(str(message))
             terminal.warn(f"warning: {message}")
 
     with warnings.catch_warnings():

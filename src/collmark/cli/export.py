@@ -24,7 +24,10 @@ def export(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A path, a label or latest.")],
     format_: Annotated[str | None, typer.Option("--format", metavar="csv|parquet", help="csv by default.")] = None,
     file: Annotated[
-        str | None, typer.Option("-o", "--file", metavar="FILE", help="Where to; - is stdout (csv only).")
+        str | None,
+        typer.Option(
+            "-o", "--file", metavar="FILE", help="Where to; - is stdout (csv only).", callback=opt.refuse_empty
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     output: opt.Output = None,

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 import typer
 
-from collmark.cli.console import Terminal
+from collmark.cli.console import Terminal, abandon_stdout
 from collmark.core.errors import (
     CollmarkError,
     InterruptedRunError,
@@ -16,13 +16,25 @@ from collmark.core.errors import (
     UnavailableError,
     UsageError,
     VerificationError,
+    excerpt,
     nearest,
     one_line,
+    short_path,
 )
 
 DONE, WRONG, USAGE, MISSING, LOST, OURS = 0, 1, 2, 3, 4, 70
 SIGNALLED = 128  # + the signal's number
 INTERRUPT = 2
+LONGEST_MESSAGE = 300  # of the parser, which repeats what it was given in full
+PLACE_FAULTS = {
+    errno.EACCES,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
 
 STATUSES: tuple[tuple[type[CollmarkError], int], ...] = (
     (VerificationError, WRONG),
@@ -49,14 +61,24 @@ def status_of(error: BaseException) -> int:
         return SIGNALLED + INTERRUPT
     if isinstance(error, PARSER_ERROR):
         return USAGE
-    if _is_output_fault(error):
+    if is_output_fault(error):
         return LOST
+    if _is_place_fault(error):
+        return USAGE
     return next((status for kind, status in STATUSES if isinstance(error, kind)), OURS)
 
 
-def _is_output_fault(error: BaseException) -> TypeGuard[OSError]:
+def is_output_fault(error: BaseException) -> TypeGuard[OSError]:
     """Whether a stream that we write to is full or gone."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF)
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EPIPE)
+
+
+def _is_place_fault(error: BaseException) -> TypeGuard[OSError]:
+    """Whether a file or folder that the user named, or that lies below it, is not to be had.
+
+    pathlib raises these wherever a path is looked at, so that they are answered here and not at every look.
+    """
+    return isinstance(error, OSError) and error.filename is not None and error.errno in PLACE_FAULTS
 
 
 def words_of(error: BaseException) -> str:
@@ -67,8 +89,10 @@ def words_of(error: BaseException) -> str:
         return "interrupted"
     if isinstance(error, PARSER_ERROR):
         return one_line(_parser_words(error))
-    if _is_output_fault(error):
+    if is_output_fault(error):
         return f"cannot write the output: {error.strerror}"
+    if _is_place_fault(error):
+        return one_line(f"{short_path(error.filename)}: {error.strerror}; choose another place")
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     what = one_line(f"{type(error).__name__}: {error}")
@@ -82,8 +106,9 @@ def _parser_words(error: Exception) -> str:
     if hasattr(error, "possibilities"):
         options = [name for parameter in context.command.params for name in parameter.opts] if context else []
         close = nearest(option, options)
-        return f"unknown option {option!r};" + (f" did you mean {close!r}?" if close else "") + f" see {help_command}"
-    message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+        hint = f" did you mean {close!r}?" if close else ""
+        return f"unknown option {excerpt(option)!r};{hint} see {help_command}"
+    message = excerpt(str(getattr(error, "format_message", error.__str__)()), LONGEST_MESSAGE).rstrip(".")
     return f"{message[:1].lower()}{message[1:]}; see {help_command}"
 
 
@@ -95,7 +120,10 @@ def report(error: BaseException, terminal: Terminal, *, as_json: bool, debug: bo
     # Who stops a run knows that it is no error.
     terminal.write_whole(words if isinstance(error, InterruptedRunError) else f"error: {words}")
     if as_json:
-        terminal.emit(error_object(words, status, type(error).__name__))
+        try:
+            terminal.emit(error_object(words, status, type(error).__name__))
+        except OSError:  # stdout may be what is at fault; stderr and the status have said what happened
+            abandon_stdout()
     return status
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
@@ -59,16 +60,21 @@ class _Frame(msgspec.Struct, frozen=True, kw_only=True):
     widths: Sequence[int]
     gap: int
     parts: Sequence[range]
+    width: int
 
     def lines(self, cells: Sequence[str], styles: Sequence[str], paint: Paint) -> list[str]:
         """Return one row as one line, or more where it does not fit."""
-        return [
-            (CONTINUED if part.start else "")
-            + (" " * self.gap)
-            .join(self._cell(index, cells[index], styles[index], paint, is_last=index == part[-1]) for index in part)
-            .rstrip()
-            for part in self.parts
-        ]
+        found: list[str] = []
+        for part in self.parts:
+            start = CONTINUED if part.start else ""
+            if len(start) + self.widths[part.start] > self.width:  # such a column is alone on its line
+                style = styles[part.start]
+                folded = _fold(cells[part.start], start, self.width)
+                found += [paint(line, style) if style else line for line in folded]
+                continue
+            words = [self._cell(index, cells[index], styles[index], paint, is_last=index == part[-1]) for index in part]
+            found.append(start + (" " * self.gap).join(words).rstrip())
+        return found
 
     def _cell(self, index: int, cell: str, style: str, paint: Paint, *, is_last: bool) -> str:
         wide = self.widths[index]
@@ -83,7 +89,7 @@ def lay_out(columns: Sequence[Column], width: int, paint: Paint) -> list[str]:
     shown = [column.shown() for column in columns]
     widths = [max(map(len, (c.name, c.unit, *cells))) for c, cells in zip(columns, shown, strict=True)]
     gap = next((gap for gap in (2, 1) if sum(widths) + gap * (len(widths) - 1) <= width), 2)
-    frame = _Frame(columns=columns, widths=widths, gap=gap, parts=_parts(columns, widths, gap, width))
+    frame = _Frame(columns=columns, widths=widths, gap=gap, parts=_parts(columns, widths, gap, width), width=width)
     bare = [""] * len(columns)
     heads = frame.lines([column.name for column in columns], bare, paint)
     if any(column.unit for column in columns):
@@ -93,6 +99,11 @@ def lay_out(columns: Sequence[Column], width: int, paint: Paint) -> list[str]:
         styles = [column.styles[row] if column.styles else "" for column in columns]
         lines += frame.lines([cells[row] for cells in shown], styles, paint)
     return lines
+
+
+def _fold(cell: str, start: str, width: int) -> list[str]:
+    """Return the lines of a cell that is wider than a line; a long name is broken, best behind a dash."""
+    return textwrap.wrap(cell.strip(), width, initial_indent=start, subsequent_indent=CONTINUED) or [start]
 
 
 def _parts(columns: Sequence[Column], widths: Sequence[int], gap: int, width: int) -> list[range]:

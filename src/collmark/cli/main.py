@@ -6,8 +6,10 @@ Only what every command needs is imported here: on a terminal the first word sta
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["app", "main", "run"]
 
 ANYWHERE = {"-v": 1, "--verbose": 1, "-q": -1, "--quiet": -1}
+LOADER = "<frozen importlib"
 SLOW_TO_START = ("run", "demo")
 
 
@@ -36,7 +39,25 @@ def main(argv: Sequence[str] | None = None) -> None:
     argv : sequence of str or None
         Arguments without the program's name; those of the process unless given.
     """
-    sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
+    is_heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # and not ignored, as behind nohup
+    if is_heard:
+        signal.signal(signal.SIGINT, _interrupt)
+    try:
+        sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
+    except KeyboardInterrupt:  # before there was anybody to put it into words, or while that was done
+        sys.exit(128 + signal.SIGINT)
+    finally:
+        if is_heard:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but never into an import, which may swallow it: then nothing is begun, and this ends."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(LOADER):
+            os._exit(128 + number)
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def run(words: list[str]) -> int:
@@ -55,12 +76,24 @@ def run(words: list[str]) -> int:
             import collmark.bench  # speaks where the checkout lost its links
 
             del collmark
+            _check_letters(words)
             return _dispatch(kept, terminal, waiting)
     except BrokenPipeError:
         abandon_stdout()
         return 0  # who reads only the start of a table has what was asked for
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it is, it becomes one line
         return report(error, terminal, as_json="--json" in words, debug=debug)
+
+
+def _check_letters(words: list[str]) -> None:
+    """Raise UsageError where an argument is no text: it could not be kept in a run's file."""
+    from collmark.core.errors import UsageError, excerpt
+
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"argument {excerpt(word)!r}: must be UTF-8 text") from error
 
 
 def _dispatch(words: list[str], terminal: Terminal, waiting: bool) -> int:

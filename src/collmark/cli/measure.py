@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -16,12 +17,18 @@ from collmark.cli.conclusion import (
     wrong_words,
 )
 from collmark.cli.console import Terminal, abandon_stdout, write_error
-from collmark.cli.faults import LOST, error_object
+from collmark.cli.faults import LOST, error_object, is_output_fault, words_of
 from collmark.cli.progress import Narrator
 from collmark.cli.stream import write_end, write_event
-from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError, VerificationError
+from collmark.core.errors import (
+    CollmarkError,
+    InterruptedRunError,
+    MeasurementError,
+    UnavailableError,
+    VerificationError,
+)
 from collmark.core.record import Record, Run, Status
-from collmark.core.store import RunFolder
+from collmark.core.store import RUN_FILE, RunFolder
 from collmark.workflow.interruption import StopSignals
 from collmark.workflow.prepare import SIMULATED, Prepared
 from collmark.workflow.run import Sink, carry_out, follow
@@ -61,26 +68,39 @@ class Session:
         """
         began = time.monotonic()
         sink = Sink(emit=self._take, on_fault=self._on_fault)
+        signals = StopSignals(self._on_first)
         try:
-            with self._narrator, StopSignals(self._on_first) as signals:
+            with self._narrator, signals:
                 carry_out(self._folder, sink, signals, self._joined)
         except MeasurementError as error:
             raise MeasurementError(f"{error}; {self._kept_words()}") from error
-        except BrokenPipeError as error:
-            abandon_stdout()
-            words = f"stopped, since nobody reads stdout any more; {self._kept_words()}"
-            raise InterruptedRunError(words, signal.SIGPIPE) from error
         except (InterruptedRunError, KeyboardInterrupt) as error:
-            self._show(time.monotonic() - began, is_over=False)
-            number = getattr(error, "signal_number", signal.SIGINT)
-            words = f"stopped by {signal.Signals(number).name}; {self._kept_words()}"
-            raise InterruptedRunError(words, number) from error
+            with contextlib.suppress(OSError):  # a terminal that was closed shows nothing
+                self._show(time.monotonic() - began, is_over=False)
+            raise self._stopped_by(getattr(error, "signal_number", signal.SIGINT)) from error
+        except OSError as error:
+            if not is_output_fault(error):
+                raise
+            raise self._unseen(error, signals.received) from error
         self._show(time.monotonic() - began, is_over=True)
 
+    def _stopped_by(self, number: int) -> InterruptedRunError:
+        return InterruptedRunError(f"stopped by {signal.Signals(number).name}; {self._kept_words()}", number)
+
+    def _unseen(self, error: OSError, received: int) -> CollmarkError:
+        """Return what it means that stdout takes no more events."""
+        abandon_stdout()
+        if received:  # a terminal that is closed refuses what is written, and says so with SIGHUP as well
+            return self._stopped_by(received)
+        if isinstance(error, BrokenPipeError):
+            words = f"stopped, since nobody reads stdout any more; {self._kept_words()}"
+            return InterruptedRunError(words, signal.SIGPIPE)
+        return MeasurementError(f"{words_of(error)}; {self._kept_words()}")
+
     def _take(self, event: Event) -> None:
+        self._narrator.take(event)  # first: a record is kept even where it cannot be shown
         if self._as_json:
             write_event(self._terminal, event)
-        self._narrator.take(event)
 
     def _on_first(self, number: int) -> None:
         del number
@@ -93,9 +113,12 @@ class Session:
         self._terminal.divert = None
         write_error(f"error: {words}")
         if self._as_json:
-            self._terminal.emit(error_object(words, LOST, MeasurementError.__name__))
+            with contextlib.suppress(OSError):
+                self._terminal.emit(error_object(words, LOST, MeasurementError.__name__))
 
     def _kept_words(self) -> str:
+        if not (self._folder.path / RUN_FILE).exists():
+            return "nothing is left to resume"
         course = self._narrator.course
         kept = sum(record.sentinel is None for record in course.records)
         total = max(kept, len(course.records) and kept + course.total - course.done)

@@ -11,7 +11,21 @@ from typing import Annotated, Any
 
 import typer
 
-PlanFile = Annotated[str | None, typer.Argument(metavar="PLAN.toml", help="A plan; options win over it.")]
+from collmark.core.errors import UsageError
+
+
+def refuse_empty(parameter: typer.CallbackParam, value: str | None) -> str | None:
+    """Return the name of a file or folder, unless it is empty: pathlib would take it for the current folder."""
+    if value is not None and not value.strip():
+        what = max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.metavar
+        raise UsageError(f"{what}: the name is empty; give one, or leave it away")
+    return value
+
+
+PlanFile = Annotated[
+    str | None,
+    typer.Argument(metavar="PLAN.toml", help="A plan; options win over it.", callback=refuse_empty),
+]
 Operations = Annotated[
     list[str] | None,
     typer.Option("--operation", metavar="NAMES", help="Operations, as all_reduce,all_to_all; repeatable."),
@@ -74,15 +88,30 @@ Oversubscribe = Annotated[
 ]
 Output = Annotated[
     str | None,
-    typer.Option("--output", metavar="FOLDER", help="Where runs lie: else COLLMARK_RESULTS, else ./results."),
+    typer.Option(
+        "--output",
+        metavar="FOLDER",
+        help="Where runs lie: else COLLMARK_RESULTS, else ./results.",
+        callback=refuse_empty,
+    ),
 ]
-Label = Annotated[str | None, typer.Option("--label", metavar="NAME", help="A name for the run.")]
+Label = Annotated[
+    str | None, typer.Option("--label", metavar="NAME", help="A name for the run.", callback=refuse_empty)
+]
 Into = Annotated[
     str | None,
-    typer.Option("--into", metavar="RUN", help="Join this run, or make it: for ranks started by a launcher."),
+    typer.Option(
+        "--into",
+        metavar="RUN",
+        help="Join this run, or make it: for ranks started by a launcher.",
+        callback=refuse_empty,
+    ),
 ]
 Resume = Annotated[
     str | None, typer.Option("--resume", metavar="RUN", help="Measure only what is missing in this run.")
+]
+IncludeUnstable = Annotated[
+    bool, typer.Option("--include-unstable", help="Let unstable records enter; they do not unless asked.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, SI units, for machines.")]
 

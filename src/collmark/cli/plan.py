@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -91,8 +92,9 @@ def _write_template(name: str, terminal: Terminal, *, force: bool, as_json: bool
 
 
 def _print_table(found: Preview, terminal: Terminal) -> None:
-    from collmark.cli.layout import Align, Column, lay_out
+    from collmark.cli.layout import CONTINUED, Align, Column, lay_out
     from collmark.cli.table import case_columns, sections
+    from collmark.core.numeral import counted
     from collmark.core.units import format_duration, format_nbytes
     from collmark.workflow.listing import summarise
     from collmark.workflow.planning import bytes_on_links, placement_words
@@ -105,15 +107,15 @@ def _print_table(found: Preview, terminal: Terminal) -> None:
         columns = [*case_columns(rows), Column(name="on links", cells=on_links, align=Align.RIGHT)]
         columns.insert(1, backends)
         lines += [""] if lines else []
-        lines += [f"{case.backend}, {case.device}, {placement_words(case.placement)}; bytes on links for one call"]
+        caption = f"{case.backend}, {case.device}, {placement_words(case.placement)}; bytes on links for one call"
+        lines += textwrap.wrap(caption, terminal.width(), subsequent_indent=CONTINUED)
         lines += lay_out(columns, terminal.width(), terminal.painter(sys.stdout))
     terminal.out("\n".join(lines))
     for notice in found.notices:
         terminal.warn(f"note: {notice}")
-    cases, launches = len(found.cases), found.plan.first_launches
-    terminal.say(
-        f"{cases} cases x {launches} launches = {found.records} records, at most {format_duration(found.at_most)}"
-    )
+    cases, launches = counted(len(found.cases), "case"), counted(found.plan.first_launches, "launch")
+    records = counted(found.records, "record")
+    terminal.say(f"{cases} x {launches} = {records}, at most {format_duration(found.at_most)}")
 
 
 def _print_json(found: Preview, terminal: Terminal) -> None:

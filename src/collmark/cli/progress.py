@@ -10,13 +10,14 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from collmark.bench.event import Event, LaunchEnded, LaunchStarted, RunStarted
 from collmark.bench.measurement import Progress
 from collmark.bench.runner import BudgetSpent, Finished
 from collmark.cli import figures
 from collmark.cli.console import Terminal
+from collmark.cli.display import Display
 from collmark.cli.table import SIMULATED_WORD, result_lines
 from collmark.core.case import Binding, Case, Scheduling
 from collmark.core.plan import AUTO
@@ -139,7 +140,7 @@ class Narrator:
         self._terminal = terminal
         self._redraws = redraws
         self._period = TICK if redraws and not is_rank else HEARTBEAT
-        self._display: Any = None
+        self._display = Display(terminal)
         self._drawn_at = self._said_at = time.monotonic()
         self._over = threading.Event()
         self._lock = threading.RLock()
@@ -154,9 +155,7 @@ class Narrator:
     ) -> None:
         self._over.set()
         self._thread.join(timeout=1)
-        self._terminal.divert = None
-        if self._display is not None:
-            self._display.stop()
+        self._display.stop()
 
     def take(self, event: Event) -> None:
         """Follow one event, and say or draw what is new."""
@@ -169,7 +168,7 @@ class Narrator:
             case RunStarted():
                 self._announce(event)
                 if self._redraws:
-                    self._start_display()
+                    self._display.start()
             case LaunchStarted() if not self._redraws:
                 facts = ", ".join(f"{name} {value}" for name, value in event.launch.libraries.items())
                 self._say(f"{self.course.launch_words()}: {event.cases} cases" + (f" ({facts})" if facts else ""))
@@ -214,32 +213,15 @@ class Narrator:
                 elif time.monotonic() - self._said_at >= HEARTBEAT:
                     self._beat()
 
-    def _start_display(self) -> None:
-        from rich.console import Console
-        from rich.live import Live
-        from rich.text import Text
-
-        console = Console(file=sys.stderr, force_terminal=True, highlight=False, legacy_windows=False)
-        self._display = Live(
-            Text(""), console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
-        )
-        self._display.start()
-        self._terminal.divert = lambda line: console.print(Text(line))
-
     def _draw(self, *, force: bool) -> None:
         now = time.monotonic()
-        if self._display is None or (not force and now - self._drawn_at < LEAST_BETWEEN_DRAWS):
+        if not self._display.is_there or (not force and now - self._drawn_at < LEAST_BETWEEN_DRAWS):
             return
-        from rich.text import Text
-
         self._drawn_at = now
-        text = Text.from_ansi("\n".join(self._screen()))
-        text.no_wrap, text.overflow = True, "crop"
-        self._display.update(text, refresh=True)
+        self._display.draw(self._screen())
 
     def _screen(self) -> list[str]:
-        console = self._display.console
-        width, height = console.size
+        width, height = self._display.size
         rows, latest = self.course.rows(), list(self.course.latest)
         room = max(1, height - AROUND_TABLE)
         hidden = len(rows) - room

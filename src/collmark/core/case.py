@@ -7,11 +7,13 @@ from functools import cached_property
 
 import msgspec
 
+from collmark.core.bounds import Count, Ordinal
 from collmark.core.dtype import DTYPES
-from collmark.core.operation import Estimand, Exchange
+from collmark.core.operation import Estimand, Exchange, check_ranks
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
-from collmark.core.traffic import counts_of
+from collmark.core.reduction import REDUCTIONS
+from collmark.core.traffic import counts_of, elements_of
 
 
 class Device(StrEnum):
@@ -82,14 +84,21 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Messages per call.
     root : int
         Rank of the root.
+
+    Raises
+    ------
+    UnknownNameError
+        If operation, dtype or reduction is not in its table.
+    UsageError
+        If the operation cannot run on so many ranks, or a ragged one has a traffic that cannot be read.
     """
 
     operation: str
     backend: str
     dtype: str
     placement: Placement
-    nbytes: int
-    requested_nbytes: int
+    nbytes: Count
+    requested_nbytes: Count
     reduction: str = ""
     device: Device = Device.CPU
     traffic: str = ""
@@ -98,13 +107,26 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     scheduling: Scheduling = Scheduling.OTHER
     binding: Binding = Binding.NONE
     in_place: bool = False
-    directions: int = 1
-    messages: int = 1
-    root: int = 0
+    directions: Ordinal = 1
+    messages: Ordinal = 1
+    root: Count = 0
+
+    def __post_init__(self) -> None:
+        """Check the names, also after decoding."""
+        operation, _dtype = OPERATIONS[self.operation], DTYPES[self.dtype]
+        if self.reduction:
+            REDUCTIONS[self.reduction]
+        check_ranks(operation, self.placement.ranks)
+        if operation.ragged:
+            self._elements()
 
     @cached_property
     def key(self) -> str:
-        """Everything that must be equal for two figures to be comparable, as text; the requested size is not."""
+        """Everything that must be equal for two figures to be comparable, as text; the requested size is not.
+
+        Under ragged traffic two requested sizes may have the same heaviest rank and yet other counts elsewhere: the
+        elements that all ranks send tell them apart.
+        """
         parts = [
             self.operation,
             self.backend,
@@ -123,7 +145,17 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             f"root{self.root}",
             self.traffic or "-",
         ]
+        if OPERATIONS[self.operation].ragged:
+            parts.append(f"{self._elements()}el")
         return "/".join(parts)
+
+    def _elements(self) -> int:
+        return elements_of(
+            self.traffic,
+            nbytes=self.requested_nbytes,
+            ranks=self.placement.ranks,
+            itemsize=DTYPES[self.dtype].itemsize,
+        )
 
     @cached_property
     def exchange(self) -> Exchange:

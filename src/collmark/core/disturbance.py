@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from collmark.core.estimate import Estimate
+from collmark.core.numeral import counted
 from collmark.core.quantile import normal_quantile
 from collmark.core.record import Record, Run, Sentinel
 from collmark.core.units import format_microseconds
@@ -87,13 +88,17 @@ def drift_of(records: Iterable[Record]) -> Estimate | None:
     for timing in (start, end):
         if timing.lower is None or timing.upper is None or timing.lower <= 0:
             return None
-        widths.append(math.log(timing.upper / timing.lower) / 2)
+        widths.append((math.log(timing.upper) - math.log(timing.lower)) / 2)
     wider = normal_quantile(1 - CHANCE / 2) / normal_quantile((1 + start.level) / 2)
-    half, center = wider * math.hypot(*widths), math.log(end.median / start.median)
+    half, center = wider * math.hypot(*widths), math.log(end.median) - math.log(start.median)
+    try:
+        value, lower, upper = (math.exp(x) for x in (center, center - half, center + half))
+    except OverflowError:
+        return None
     return Estimate(
-        value=math.exp(center),
-        lower=math.exp(center - half),
-        upper=math.exp(center + half),
+        value=value,
+        lower=lower,
+        upper=upper,
         level=1 - CHANCE,
         method="ratio of two medians, order-statistic intervals",
         count=2,
@@ -133,7 +138,7 @@ def _stragglers(run: Run, records: Sequence[Record]) -> list[str]:
         share = sum(case.share for case in cases) / len(cases)
         delay = sorted(case.seconds for case in cases)[len(cases) // 2]
         sentences.append(
-            f"rank {rank} ({hosts.get(rank, 'host unknown')}) enters late in {len(cases)} of {judged} records: last in "
-            f"{share:.0%} of repetitions, by {format_microseconds(delay)} us"
+            f"rank {rank} ({hosts.get(rank, 'host unknown')}) enters late in {len(cases)} of "
+            f"{counted(judged, 'record')}: last in {share:.0%} of repetitions, by {format_microseconds(delay)} us"
         )
     return sentences

@@ -37,7 +37,10 @@ __all__ = [
     "excerpt",
     "nearest",
     "one_line",
+    "short_path",
 ]
+
+LONGEST_PATH = 255
 
 
 def one_line(text: str) -> str:
@@ -54,6 +57,11 @@ def one_line(text: str) -> str:
 def excerpt(text: str, limit: int = 72) -> str:
     """Return the start of `text`, at most `limit` characters, for use in a message."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def short_path(path: object) -> str:
+    """Return a path for use in a message: whole, unless it is longer than any that helps."""
+    return excerpt(str(path), LONGEST_PATH)
 
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
@@ -102,7 +110,7 @@ class UnknownNameError(UsageError):
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
         self.kind = kind
         self.name = name
-        self.choices = tuple(choices)
+        self.choices = tuple(map(str, choices))  # members of an enumeration are shown by their values
         super().__init__(self.kind, self.name, self.choices)
 
     def _message(self) -> str:

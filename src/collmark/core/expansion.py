@@ -9,6 +9,7 @@ import msgspec
 from collmark.core.case import Case, Device
 from collmark.core.dtype import DTYPES, Dtype
 from collmark.core.errors import PlanError, UnknownNameError
+from collmark.core.numeral import counted
 from collmark.core.operation import Exchange, Operation, check_ranks
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.payload import contribution_of
@@ -21,6 +22,12 @@ from collmark.core.units import format_nbytes
 IN_FLIGHT = 64 * 2**20  # bytes that a stream aims to have in flight at large sizes
 LEAST_MESSAGES = 4
 NAMED = 3  # operations that a notice names
+ONLY_FOR = (
+    ("traffic", "ragged", "is ragged, as all_to_all_v is"),
+    ("messages", "streams", "is a stream"),
+    ("reductions", "reduces", "reduces"),
+)
+"""Fields of a plan, the kind of operation that each is for, and that kind in words."""
 
 
 class Capability(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,8 +110,8 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
     if problems:
         raise PlanError(list(dict.fromkeys(problems)))
     if not cases:
-        raise PlanError([f"no size of {plan.sizes} holds one element per rank on {placement.ranks} ranks"])
-    return Expansion(cases=tuple(cases.values()), notices=_notices(dropped, merged))
+        raise PlanError([f"no size of {plan.sizes} holds one element per rank on {counted(placement.ranks, 'rank')}"])
+    return Expansion(cases=tuple(cases.values()), notices=(*_notices(dropped, merged), *_idle(plan)))
 
 
 def _notices(dropped: Mapping[str, list[int]], merged: int) -> tuple[str, ...]:
@@ -113,12 +120,23 @@ def _notices(dropped: Mapping[str, list[int]], merged: int) -> tuple[str, ...]:
         largest = max(max(sizes) for sizes in dropped.values())
         more = f" and {len(dropped) - NAMED} more" if len(dropped) > NAMED else ""
         notices.append(
-            f"left out {sum(map(len, dropped.values()))} sizes up to {format_nbytes(largest)} that are below one "
+            f"left out {counted(sum(map(len, dropped.values())), 'size')} up to {format_nbytes(largest)}, below one "
             f"element per rank ({', '.join(list(dropped)[:NAMED])}{more})"
         )
     if merged:
-        notices.append(f"{merged} sizes round to the same whole elements as another and are measured once")
+        rounds = "rounds" if merged == 1 else "round"
+        notices.append(f"{counted(merged, 'size')} {rounds} to the same whole elements as another: measured once")
     return tuple(notices)
+
+
+def _idle(plan: Plan) -> Iterator[str]:
+    """Yield what a plan sets and none of its operations takes; defaults are not set."""
+    default, operations = Plan(), [OPERATIONS[name] for name in plan.operations]
+    for field, kind, words in ONLY_FOR:
+        value = getattr(plan, field)
+        if value != getattr(default, field) and not any(getattr(operation, kind) for operation in operations):
+            text = ", ".join(value) if isinstance(value, tuple) else value
+            yield f"{field} {text}: no effect, since no operation of the plan {words}"
 
 
 def _combinations(plan: Plan) -> Iterator[tuple[str, Operation, Dtype, str]]:
@@ -132,12 +150,13 @@ def _combinations(plan: Plan) -> Iterator[tuple[str, Operation, Dtype, str]]:
 
 
 def _refusal(capability: Capability, operation: Operation, dtype: Dtype, reduction: str, ranks: int) -> str:
+    what = f"{operation.name} {dtype.name} {reduction}".rstrip()
     refused = capability.refusal(operation, dtype, reduction)
     if refused:
-        return f"{operation.name} {dtype.name} {reduction}".rstrip() + f": {refused}"
+        return f"{what}: {refused}"
     # With one result for all epochs stale data would pass.
     if reduction and contribution_of(reduction, ranks, dtype).span < 2:
-        return f"{operation.name} {dtype.name} {reduction}: a result over {ranks} ranks cannot be checked exactly"
+        return f"{what}: a result over {counted(ranks, 'rank')} cannot be checked exactly"
     try:
         check_ranks(operation, ranks)
     except ValueError as error:

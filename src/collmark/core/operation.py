@@ -13,7 +13,10 @@ from enum import StrEnum
 import msgspec
 
 from collmark.core.errors import UsageError
+from collmark.core.numeral import counted
 from collmark.core.payload import Segment
+
+MOST_RAGGED_RANKS = 2048  # a count for every pair of ranks and case: beyond it they fill gigabytes
 
 
 class Estimand(StrEnum):
@@ -178,5 +181,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 def check_ranks(operation: Operation, ranks: int) -> None:
     """Raise UsageError unless `operation` can run on `ranks` ranks."""
     if ranks < operation.minimum_ranks:
-        msg = f"{operation.name} needs at least {operation.minimum_ranks} ranks, not {ranks}: add --ranks 2"
-        raise UsageError(msg)
+        least = counted(operation.minimum_ranks, "rank")
+        raise UsageError(f"{operation.name} needs at least {least}, not {ranks}: add --ranks {operation.minimum_ranks}")
+    if operation.ragged and ranks > MOST_RAGGED_RANKS:
+        raise UsageError(f"{operation.name} keeps a count for every pair of ranks: at most {MOST_RAGGED_RANKS} ranks")

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import msgspec
 
+MOST_RANKS = 2**20
+"""More ranks, or nodes, than any machine has are a slip of the pen."""
+
 
 class Tier(StrEnum):
     """Class of link that a group of ranks communicates over: the slowest it crosses."""
@@ -38,13 +41,13 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     Attributes
     ----------
     nodes, ranks_per_node : int
-        At least one.
+        At least one, at most `MOST_RANKS`.
     label : str
         A name of the user's, to address the tier of these ranks by.
     """
 
-    nodes: Annotated[int, msgspec.Meta(ge=1)] = 1
-    ranks_per_node: Annotated[int, msgspec.Meta(ge=1)] = 1
+    nodes: Annotated[int, msgspec.Meta(ge=1, le=MOST_RANKS)] = 1
+    ranks_per_node: Annotated[int, msgspec.Meta(ge=1, le=MOST_RANKS)] = 1
     label: str = ""
 
     @property

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from collmark.core.bounds import LARGEST, Count, NotNegative, Ordinal
 from collmark.core.case import Binding, Scheduling
+from collmark.core.decoding import decoded, unknown_key
 from collmark.core.dtype import DTYPES
-from collmark.core.errors import PlanError, UsageError, excerpt, nearest
+from collmark.core.errors import PlanError, UsageError, excerpt, short_path
+from collmark.core.numeral import shown
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
+from collmark.core.plan_field import AUTO, FIELDS
 from collmark.core.reduction import REDUCTIONS
-from collmark.core.sweep import parse_sweep
-from collmark.core.traffic import DEFAULT_TRAFFIC, counts_of
-from collmark.core.units import parse_seconds
+from collmark.core.traffic import DEFAULT_TRAFFIC
 
-AUTO = "auto"
+__all__ = [
+    "AUTO",
+    "CORE_OPERATIONS",
+    "FIRST_LAUNCHES",
+    "TABLES",
+    "TEMPLATE",
+    "Plan",
+    "check_plan",
+    "load_plan",
+    "plan_from_table",
+    "plan_template",
+]
+
 FIRST_LAUNCHES = 5
 """Launches by default, and those that `auto` starts with."""
-LISTS = ("operations", "dtypes", "reductions", "backends")
-DURATIONS = ("case_budget", "budget", "timeout")
+TABLES: dict[str, Any] = {"placements": tuple[Placement, ...], "simulation": dict[str, Any]}
+"""The fields that a plan file writes as tables."""
 CORE_OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "ping_pong")
 
 
@@ -68,16 +80,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     backends: tuple[str, ...] = ("gloo",)
     placements: tuple[Placement, ...] = ()
     traffic: str = DEFAULT_TRAFFIC
-    precision: float = 0.05
-    case_budget: float = 2.0
-    budget: float = 0.0
-    launches: int | str = FIRST_LAUNCHES
-    timeout: float = 30.0
+    precision: NotNegative = 0.05
+    case_budget: NotNegative = 2.0
+    budget: NotNegative = 0.0
+    launches: Ordinal | str = FIRST_LAUNCHES
+    timeout: NotNegative = 30.0
     scheduling: Scheduling = Scheduling.OTHER
     binding: Binding = Binding.NONE
-    messages: int = 64
-    seed: int = 1
-    samples: int = 64 * 2**20
+    messages: Ordinal = 64
+    seed: Count = 1
+    samples: Count = 64 * 2**20
     simulation: dict[str, Any] = {}
 
     @property
@@ -87,44 +99,19 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def check_plan(plan: Plan) -> None:
-    """Raise PlanError naming everything that is wrong in `plan`."""
-    problems: list[str] = []
-
-    def attempt(action: Callable[[], object]) -> None:
-        try:
-            action()
-        except UsageError as error:
-            problems.append(str(error))
-
-    for registry, names in (
-        (OPERATIONS, plan.operations),
-        (DTYPES, plan.dtypes),
-        (REDUCTIONS, plan.reductions),
-    ):
-        for name in names:
-            attempt(partial(registry.__getitem__, name))
-    attempt(lambda: parse_sweep(plan.sizes))
-    attempt(lambda: counts_of(plan.traffic, nbytes=1, ranks=1, itemsize=1))
-    rules = (
-        *((name, bool(getattr(plan, name)), "needs at least one name") for name in LISTS),
-        ("precision", 0.0005 <= plan.precision <= 0.5, "lies in 0.0005 (0.05 %) to 0.5 (50 %)"),
-        ("case_budget", 0.01 <= plan.case_budget <= 86400, "lies in 10 ms to one day"),
-        ("budget", 0 <= plan.budget <= 30 * 86400, "lies in 0 (no bound) to 30 days"),
-        ("timeout", 1 <= plan.timeout <= 86400, "lies in 1 s to one day"),
-        ("messages", 1 <= plan.messages <= 1024, "lies in 1 to 1024"),
-        ("samples", plan.samples >= 0, "is not negative"),
-        ("seed", plan.seed >= 0, "is not negative"),
-        (
-            "launches",
-            plan.launches == AUTO if isinstance(plan.launches, str) else 1 <= plan.launches <= 1000,
-            'is a whole number in 1 to 1000, or "auto"',
-        ),
-    )
-    problems += [f"{name} {wanted}" for name, holds, wanted in rules if not holds]
-    for name in LISTS:
-        values = getattr(plan, name)
-        problems += [f"{name} names {value} twice" for value in sorted({v for v in values if values.count(v) > 1})]
+    """Raise PlanError naming everything that is wrong in `plan`, each with its field and value."""
+    problems = [
+        f"{name}: {fault}"
+        for name, field in FIELDS.items()
+        for fault in field.faults(getattr(plan, name), getattr(plan, name))
+    ]
     problems += _placement_problems(plan.placements)
+    # What a simulation plants is known to the simulator; here only that it can be stored.
+    problems += [
+        f"simulation.{key}: {shown(value)}: must not be above {LARGEST}"
+        for key, value in plan.simulation.items()
+        if isinstance(value, int) and abs(value) > LARGEST
+    ]
     if problems:
         raise PlanError(problems)
 
@@ -153,24 +140,35 @@ def load_plan(path: Path) -> Plan:
     UsageError
         If the file cannot be read.
     """
+    where = f"plan {short_path(path)}"
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        msg = f"plan {path}: {reason}; collmark plan --init writes one to start from"
-        raise UsageError(msg) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{where}: {_reason(error)}; collmark plan --init writes one to start from") from error
     plan, problems = _read(table)
     try:
         check_plan(plan)
     except PlanError as error:
         problems += error.problems
     if problems:
-        raise PlanError([f"plan {path}: {problem}" for problem in problems])
+        raise PlanError([f"{where}: {problem}" for problem in problems])
     return plan
 
 
+def _reason(error: Exception) -> str:
+    """Return why a file cannot be read as TOML."""
+    match error:
+        case OSError():
+            return str(error.strerror)
+        case RecursionError():
+            return "tables or lists nested too deeply"
+        case UnicodeDecodeError() | tomllib.TOMLDecodeError():
+            return str(error)
+    return "a number has thousands of digits"
+
+
 def plan_from_table(table: dict[str, Any]) -> Plan:
-    """Turn a TOML table into a plan; values may be written as people write them (``"2 min"``, lists of sizes)."""
+    """Turn a TOML table into a plan; values may be written as in options (``"2 min"``, ``"5%"``, lists of sizes)."""
     plan, problems = _read(table)
     if problems:
         raise PlanError(problems)
@@ -181,51 +179,25 @@ def _read(table: dict[str, Any]) -> tuple[Plan, list[str]]:
     """Return the plan as far as it can be read, with defaults for the rest, and everything that is wrong."""
     values: dict[str, Any] = {}
     problems: list[str] = []
-    for key, value in table.items():
-        unknown = [_unknown(key, Plan.__struct_fields__)] if key not in Plan.__struct_fields__ else []
-        if key == "placements":
-            unknown = _unknown_in_rows(value)
-        problems += unknown
-        if unknown:
-            continue
-        try:
-            # One key at a time: msgspec stops at the first fault.
-            values[key] = getattr(msgspec.convert({key: _as_written(key, value)}, Plan), key)
-        except PlanError as error:
-            problems += error.problems
-        except msgspec.ValidationError as error:
-            problems.append(str(error).replace("`", "").replace(" - at $.", ": "))
+    for key, written in table.items():
+        value, found = _read_field(key, written)
+        if found:
+            problems += found
+        else:
+            values[key] = value
     return Plan(**values), problems
 
 
-def _unknown_in_rows(rows: object) -> list[str]:
-    allowed = Placement.__struct_fields__
-    return [
-        f"placements: {_unknown(key, allowed)}"
-        for row in (rows if isinstance(rows, list) else [])
-        if isinstance(row, dict)
-        for key in row
-        if key not in allowed
-    ]
-
-
-def _as_written(key: str, value: object) -> object:
-    """Return a value of a plan file in the form that the plan keeps."""
-    if key == "sizes" and isinstance(value, list):
-        return ",".join(str(size) for size in value)
-    if key in LISTS and isinstance(value, str):
-        return [value]
-    if key in DURATIONS and isinstance(value, str):
-        try:
-            return parse_seconds(value)
-        except UsageError as error:
-            raise PlanError([f"{key}: {error}"]) from error
-    return value
-
-
-def _unknown(key: str, allowed: tuple[str, ...]) -> str:
-    close = nearest(key, allowed)
-    return f"unknown key {key!r}" + (f"; did you mean {close!r}?" if close else f"; allowed: {', '.join(allowed)}")
+def _read_field(key: str, written: object) -> tuple[Any, list[str]]:
+    if key in FIELDS:
+        value, faults = FIELDS[key].read(written)
+        return value, [f"{key}: {fault}" for fault in faults]
+    if key not in TABLES:
+        return None, [unknown_key(key, Plan.__struct_fields__)]
+    try:
+        return decoded(written, TABLES[key], key), []
+    except UsageError as error:
+        return None, [str(error)]
 
 
 TEMPLATE = """\
@@ -252,7 +224,7 @@ backends = ["gloo"]
 traffic = "uniform"
 
 # A case is finished when the 95 % interval of its median is within this share, twice in a row ...
-precision = 0.05
+precision = "5%"
 # ... or when its time in one launch is spent (checks included). budget bounds the whole run; 0: no bound.
 case_budget = "2 s"
 budget = 0
@@ -276,7 +248,7 @@ messages = 64
 seed = 1
 
 # Bytes of raw samples kept per run.
-samples = 67108864
+samples = "64 MiB"
 
 # Where the ranks lie; without one, as many local ranks as the launcher or --ranks gives.
 # [[placements]]

@@ -11,10 +11,12 @@ import types
 import typing
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import pairwise
 from typing import Annotated
 
 import msgspec
 
+from collmark.core.bounds import Count, NotNegative, Ordinal, Share
 from collmark.core.case import Case
 from collmark.core.operation import Estimand
 from collmark.core.placement import Fabric, Tier
@@ -31,11 +33,16 @@ class Status(StrEnum):
     BUDGET = "budget"
     """The time for the case ended first."""
     UNSTABLE = "unstable"
-    """Over 5 % of repetitions lie beyond 3 x the median, or the warm-up cut exceeds a third."""
+    """Over 5 % of repetitions lie above 3 x or below a third of the median (the lower of the two middle ones, where
+    there are two), or the warm-up cut exceeds a third of them."""
     WRONG = "wrong"
     """The operation gave a wrong result: no bandwidth."""
     FAILED = "failed"
     """The backend refused or broke off; the reason stands in `error`."""
+
+
+SEVERITY = (Status.CONVERGED, Status.BUDGET, Status.UNSTABLE, Status.FAILED, Status.WRONG)
+"""The statuses from best to worst: a case over several launches has the worst of theirs."""
 
 
 class Clock(StrEnum):
@@ -63,56 +70,81 @@ def meaning(text: str, unit: str = "") -> msgspec.Meta:
 
 
 S, B = "s", "B"
+Level = Annotated[float, msgspec.Meta(ge=0.5, lt=1)]
+Tau = Annotated[float, msgspec.Meta(ge=1)]
+FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\\]+$")]
 
 
 class _Stored(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of everything that is stored."""
 
 
+def _check_order(struct: msgspec.Struct, *names: str) -> None:
+    """Raise ValueError unless the fields rise; what is absent is passed over."""
+    found = [(name, value) for name in names if (value := getattr(struct, name)) is not None]
+    for (low_name, low), (high_name, high) in pairwise(found):
+        if low > high:
+            raise ValueError(f"{low_name} ({low:g}) must not be above {high_name} ({high:g})")
+
+
 class Timing(_Stored, frozen=True, kw_only=True):
     """Summary of T over the repetitions of one case in one launch, warm-up cut away."""
 
     estimand: Annotated[Estimand, meaning("what T is")]
-    repetitions: Annotated[int, meaning("repetitions timed, the cut ones included")]
-    cut: Annotated[int, meaning("leading repetitions cut by MSER-5")]
-    median: Annotated[float, meaning("median of T", S)]
+    repetitions: Annotated[Ordinal, meaning("repetitions timed, the cut ones included")]
+    cut: Annotated[Count, meaning("leading repetitions cut by MSER-5")]
+    median: Annotated[NotNegative, meaning("median of T", S)]
     lower: Annotated[float | None, meaning("lower end of its order-statistic interval, inside this launch", S)]
     upper: Annotated[float | None, meaning("upper end", S)]
-    level: Annotated[float, meaning("level of the interval")]
-    tau: Annotated[float, meaning("autocorrelation time: the interval is sqrt(tau) times wider", "repetitions")]
-    minimum: Annotated[float, meaning("smallest T", S)]
-    p25: Annotated[float, meaning("lower quartile", S)]
-    p75: Annotated[float, meaning("upper quartile", S)]
-    p95: Annotated[float, meaning("95 % quantile", S)]
-    p99: Annotated[float, meaning("99 % quantile", S)]
-    maximum: Annotated[float, meaning("largest T", S)]
-    second_mode: Annotated[float, meaning("share of repetitions beyond 3 x the median, either way")]
-    outliers: Annotated[int, meaning("repetitions beyond Q3 + 3 IQR; none is deleted")]
+    level: Annotated[Level, meaning("level of the interval")]
+    tau: Annotated[Tau, meaning("autocorrelation time: the interval is sqrt(tau) times wider", "repetitions")]
+    minimum: Annotated[NotNegative, meaning("smallest T", S)]
+    p25: Annotated[NotNegative, meaning("lower quartile", S)]
+    p75: Annotated[NotNegative, meaning("upper quartile", S)]
+    p95: Annotated[NotNegative, meaning("95 % quantile", S)]
+    p99: Annotated[NotNegative, meaning("99 % quantile", S)]
+    maximum: Annotated[NotNegative, meaning("largest T", S)]
+    second_mode: Annotated[Share, meaning("share of repetitions above 3 x or below 1/3 of the lower median")]
+    outliers: Annotated[Count, meaning("repetitions beyond Q3 + 3 IQR; none is deleted")]
     tick_limited: Annotated[bool, meaning("the interval is as wide as the clock's tick")]
+
+    def __post_init__(self) -> None:
+        """Check what must hold between fields, also after decoding."""
+        # A clock's tick may widen the interval below zero and beyond the extremes, but never past the median.
+        _check_order(self, "lower", "median", "upper")
+        _check_order(self, "minimum", "p25", "median", "p75", "p95", "p99", "maximum")
+        _check_order(self, "cut", "repetitions")
 
 
 class Ranks(_Stored, frozen=True, kw_only=True):
-    """What differs between ranks, over the repetitions that were not cut; lists are in rank order."""
+    """What differs between ranks, over the repetitions that were not cut; lists are in rank order, and for operations
+    of a pair hold ranks 0 and 1, which are not idle.
+    """
 
-    shortest: Annotated[float, meaning("median of D_min, the shortest local duration", S)]
-    longest: Annotated[float, meaning("median of D_max, the longest local duration", S)]
-    skew: Annotated[float | None, meaning("median of last entry - first entry; absent without a common clock", S)]
-    skewed: Annotated[float | None, meaning("share of repetitions with a skew above 10 % of L")]
+    shortest: Annotated[NotNegative, meaning("median of D_min, the shortest local duration", S)]
+    longest: Annotated[NotNegative, meaning("median of D_max, the longest local duration", S)]
+    skew: Annotated[NotNegative | None, meaning("median of last entry - first entry; absent without a common clock", S)]
+    skewed: Annotated[Share | None, meaning("share of repetitions with a skew above 10 % of L")]
     late: Annotated[
-        float | None, meaning("share of repetitions that a rank entered over 10 % of T after the agreed start")
+        Share | None, meaning("share of repetitions that a rank entered over 10 % of T after the agreed start")
     ]
-    local: Annotated[list[float], meaning("median local duration of each rank", S)]
-    last_in: Annotated[list[int], meaning("repetitions in which each rank entered last")]
-    last_out: Annotated[list[int], meaning("repetitions in which each rank left last")]
+    local: Annotated[list[NotNegative], meaning("median local duration of each rank", S)]
+    last_in: Annotated[list[Count], meaning("repetitions in which each rank entered last")]
+    last_out: Annotated[list[Count], meaning("repetitions in which each rank left last")]
     lateness: Annotated[list[float], meaning("median of each rank's entry - the earliest other entry", S)]
-    slowest: Annotated[int, meaning("rank that left last in the slowest repetition")]
+    slowest: Annotated[Count, meaning("rank that left last in the slowest repetition")]
+
+    def __post_init__(self) -> None:
+        """Check what must hold between fields, also after decoding."""
+        if not len(self.last_in) == len(self.last_out) == len(self.lateness):
+            raise ValueError("last_in, last_out and lateness must be of equal length, one entry a rank")
 
 
 class Check(_Stored, frozen=True, kw_only=True):
     """Comparison of every element with the expected result, before and after the timed repetitions."""
 
-    checked: Annotated[int, meaning("elements compared, over ranks and checks; 0 where there is no payload")]
-    wrong: Annotated[int, meaning("elements that differ")]
+    checked: Annotated[Count, meaning("elements compared, over ranks and checks; 0 where there is no payload")]
+    wrong: Annotated[Count, meaning("elements that differ")]
     first: Annotated[str, meaning("first wrong element: rank, index, expected, found; empty where none")] = ""
     left_out: Annotated[str, meaning("why nothing was compared; empty where it was")] = ""
 
@@ -128,42 +160,42 @@ class Evidence(_Stored, frozen=True, kw_only=True):
 class SampleReference(_Stored, frozen=True, kw_only=True):
     """Where the raw time stamps lie: int64 nanoseconds, shape (2 or 4, ranks, repetitions), C order."""
 
-    file: Annotated[str, meaning("file in the run's folder")]
-    offset: Annotated[int, meaning("first byte", B)]
+    file: Annotated[FileName, meaning("file in the run's folder")]
+    offset: Annotated[Count, meaning("first byte", B)]
     shape: Annotated[
-        tuple[int, int, int],
+        tuple[Ordinal, Ordinal, Ordinal],
         meaning("layers (enter, exit; if asynchronous also queued and the device's interval), ranks, repetitions"),
     ]
-    crc32: Annotated[int, meaning("checksum of the bytes")]
+    crc32: Annotated[Count, meaning("checksum of the bytes")]
 
 
 class Record(_Stored, frozen=True, kw_only=True):
     """One case in one launch."""
 
-    schema_version: Annotated[int, meaning("version of this table")]
-    launch: Annotated[int, meaning("id of the launch")]
+    schema_version: Annotated[Ordinal, meaning("version of this table")]
+    launch: Annotated[Ordinal, meaning("id of the launch")]
     case: Annotated[Case, meaning("what was measured")]
     status: Annotated[Status, meaning("how the measurement ended")]
     simulated: Annotated[bool, meaning("figures come from a simulation and decide no claim")]
     started: Annotated[str, meaning("UTC time of the start")]
-    wall: Annotated[float, meaning("seconds spent on the case, checks included", S)]
+    wall: Annotated[NotNegative, meaning("seconds spent on the case, checks included", S)]
     clock: Annotated[Clock, meaning("which clocks the stamps come from")]
     check: Annotated[Check, meaning("correctness")]
     evidence: Annotated[Evidence, meaning("link used")]
     timing: Annotated[Timing | None, meaning("summary of T; absent where wrong or failed")] = None
     ranks: Annotated[Ranks | None, meaning("differences between ranks")] = None
     first_call: Annotated[
-        float | None, meaning("duration of the first call, connection set-up included, on the slowest rank", S)
+        NotNegative | None, meaning("duration of the first call, connection set-up included, on the slowest rank", S)
     ] = None
-    warmup_calls: Annotated[int, meaning("calls before the first timed repetition")] = 0
+    warmup_calls: Annotated[Count, meaning("calls before the first timed repetition")] = 0
     enqueue: Annotated[
-        float | None, meaning("median time to enqueue on the slowest rank, asynchronous backends", S)
+        NotNegative | None, meaning("median time to enqueue on the slowest rank, asynchronous backends", S)
     ] = None
-    device: Annotated[float | None, meaning("median of the longest device interval", S)] = None
+    device: Annotated[NotNegative | None, meaning("median of the longest device interval", S)] = None
     busy_threads: Annotated[
-        int | None, meaning("threads that ran during the case, over the ranks of the busiest host")
+        Count | None, meaning("threads that ran during the case, over the ranks of the busiest host")
     ] = None
-    cores: Annotated[int | None, meaning("cores they may run on")] = None
+    cores: Annotated[Ordinal | None, meaning("cores they may run on")] = None
     sentinel: Annotated[Sentinel | None, meaning("a repeat of the sentinel case, kept apart")] = None
     error: Annotated[str, meaning("why it failed")] = ""
     samples: Annotated[SampleReference | None, meaning("raw time stamps, while the run's share lasts")] = None
@@ -178,11 +210,11 @@ class Host(_Stored, frozen=True, kw_only=True):
     """One host of a launch."""
 
     name: Annotated[str, meaning("host name")]
-    ranks: Annotated[list[int], meaning("its ranks")]
-    cores: Annotated[int, meaning("cores that a rank may run on")]
+    ranks: Annotated[list[Count], meaning("its ranks")]
+    cores: Annotated[Ordinal, meaning("cores that a rank may run on")]
     cpu: Annotated[str, meaning("processor model")]
     system: Annotated[str, meaning("operating system and kernel")]
-    memory: Annotated[int | None, meaning("physical memory", B)] = None
+    memory: Annotated[Count | None, meaning("physical memory", B)] = None
     governor: Annotated[str, meaning("CPU frequency governor")] = ""
 
 
@@ -190,10 +222,10 @@ class Timer(_Stored, frozen=True, kw_only=True):
     """The clock of rank 0, measured at the start of a launch."""
 
     name: Annotated[str, meaning("clock read")]
-    tick: Annotated[float, meaning("smallest step seen", S)]
-    cost: Annotated[float, meaning("median of two reads with nothing between", S)]
-    cost_p99: Annotated[float, meaning("99 % quantile of that", S)]
-    call_overhead: Annotated[float, meaning("median time of an empty call between the reads", S)]
+    tick: Annotated[NotNegative, meaning("smallest step seen", S)]
+    cost: Annotated[NotNegative, meaning("median of two reads with nothing between", S)]
+    cost_p99: Annotated[NotNegative, meaning("99 % quantile of that", S)]
+    call_overhead: Annotated[NotNegative, meaning("median time of an empty call between the reads", S)]
     loop: Annotated[str, meaning("timing loop that ran")]
 
 
@@ -209,7 +241,7 @@ class Outcome(StrEnum):
 class Launch(_Stored, frozen=True, kw_only=True):
     """Fresh processes and fresh communicators: the unit of replication."""
 
-    id: Annotated[int, meaning("1, 2, ... in the order of starting")]
+    id: Annotated[Ordinal, meaning("1, 2, ... in the order of starting")]
     backend: Annotated[str, meaning("software that moves the bytes")]
     placement: Annotated[str, meaning("nodes x ranks per node")]
     started: Annotated[str, meaning("UTC time of the start")]
@@ -219,7 +251,7 @@ class Launch(_Stored, frozen=True, kw_only=True):
     environment: Annotated[dict[str, str], meaning("allow-listed variables of rank 0")]
     timer: Annotated[Timer, meaning("calibration of the clock")]
     scheduling: Annotated[str, meaning("scheduling class that the ranks run at")]
-    start_seconds: Annotated[float, meaning("time from the launcher's start to the first case", S)]
+    start_seconds: Annotated[NotNegative, meaning("time from the launcher's start to the first case", S)]
     allocation: Annotated[str, meaning("job whose nodes the launch shares with others")] = ""
     outcome: Annotated[
         Outcome | None, meaning("how it ended; absent while it runs or where nobody was left to say")
@@ -230,7 +262,7 @@ class Launch(_Stored, frozen=True, kw_only=True):
 class Run(_Stored, frozen=True, kw_only=True):
     """One plan carried out: the run.json of its folder."""
 
-    schema_version: Annotated[int, meaning("version of this table")]
+    schema_version: Annotated[Ordinal, meaning("version of this table")]
     label: Annotated[str, meaning("name given by the user")]
     created: Annotated[str, meaning("UTC time")]
     version: Annotated[str, meaning("version of collmark")]
@@ -269,7 +301,8 @@ def field_table(struct: type[msgspec.Struct]) -> Iterator[Field]:
     for name, annotation in typing.get_type_hints(struct, include_extras=True).items():
         if typing.get_origin(annotation) is not Annotated:
             continue
-        meta = next(m for m in typing.get_args(annotation)[1:] if isinstance(m, msgspec.Meta))
+        # Bounds are annotations as well, without words.
+        meta = next(m for m in typing.get_args(annotation)[1:] if isinstance(m, msgspec.Meta) and m.description)
         extra = meta.extra or {}
         yield Field(name=name, unit=extra.get("unit", ""), type=_type_name(annotation), meaning=meta.description or "")
 

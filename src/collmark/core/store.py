@@ -7,43 +7,32 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
+import math
 import os
 import shutil
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from collmark.core.errors import MeasurementError, ParseError, SchemaError, UsageError
-from collmark.core.record import SCHEMA_VERSION, Launch, Record, Run, SampleReference
+from collmark.core.errors import MeasurementError, ParseError, SchemaError, UsageError, short_path
+from collmark.core.numeral import counted
+from collmark.core.record import Launch, Record, Run, SampleReference, Sentinel
+from collmark.core.schema import read_object
 
 RUN_FILE, RECORDS_FILE, LOCK_FILE = "run.json", "records.jsonl", ".lock"
-
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""From a version to the function that turns its objects into those of the next."""
 
 
 class TornLineWarning(UserWarning):
     """The last line of records.jsonl was cut off by a crash and is skipped."""
 
 
-def _upgraded(raw: dict[str, Any], where: str) -> dict[str, Any]:
-    version = raw.get("schema_version")
-    if not isinstance(version, int) or version < 1:
-        msg = f"{where}: no schema_version; is this a collmark result?"
-        raise SchemaError(msg)
-    if version > SCHEMA_VERSION:
-        msg = f"{where}: schema {version} is newer than {SCHEMA_VERSION}; upgrade collmark to read it"
-        raise SchemaError(msg)
-    for step in range(version, SCHEMA_VERSION):
-        raw = UPGRADES[step](raw)
-    return raw
+class RepeatedRecordWarning(UserWarning):
+    """Lines of records.jsonl give a case in a launch once more, and are left out: a launch counts once."""
 
 
 class RunFolder:
@@ -64,10 +53,13 @@ class RunFolder:
         """Make the folder and its run.json; UsageError where that cannot be written or is there already."""
         folder = cls(path)
         try:
+            str(path.absolute()).encode()  # it is passed on as text
             path.mkdir(parents=True)
         except FileExistsError as error:
             where = "exists already" if path.exists() else f"cannot be made: {error.filename} is a file"
             raise UsageError(f"{path} {where}; choose another --output or --label") from error
+        except UnicodeEncodeError as error:
+            raise _unwritable(path, "its name is not UTF-8") from error
         except OSError as error:
             raise _unwritable(path, error.strerror) from error
         try:
@@ -83,18 +75,14 @@ class RunFolder:
         """Read run.json."""
         path = self.path / RUN_FILE
         try:
-            raw = json.loads(path.read_bytes())
+            return read_object(path.read_bytes(), Run, str(path))
         except OSError as error:
             msg = f"{self.path} is not a run: {RUN_FILE}: {error.strerror}; collmark list shows runs"
             raise UsageError(msg) from error
-        except ValueError as error:
-            raise ParseError(str(path), 1, str(error)) from error
-        if not isinstance(raw, dict):
-            raise ParseError(str(path), 1, "not a JSON object")
-        try:
-            return msgspec.convert(_upgraded(raw, str(path)), Run)
-        except msgspec.ValidationError as error:
-            raise ParseError(str(path), 1, str(error)) from error
+        except SchemaError:
+            raise
+        except UsageError as error:
+            raise ParseError(str(path), 0, str(error)) from error
 
     def write_run(self, run: Run) -> None:
         """Replace run.json atomically."""
@@ -119,8 +107,35 @@ class RunFolder:
         self.write_run(msgspec.structs.replace(run, launches=sorted([*others, launch], key=lambda known: known.id)))
 
     def records(self) -> Iterator[Record]:
-        """Yield the records in the order of writing; a torn last line is skipped with a warning."""
+        """Yield the records in the order of writing.
+
+        A torn last line is skipped with a warning, as are lines that give a case in a launch once more.
+
+        Raises
+        ------
+        ParseError
+            If any other line is no record: it names file, line and field.
+        """
         path = self.path / RECORDS_FILE
+        lines: dict[tuple[str, int, Sentinel | None], int] = {}
+        repeated: list[tuple[int, int]] = []
+        for number, record in self._lines(path):
+            first = lines.setdefault((record.case.key, record.launch, record.sentinel), number)
+            if first == number:
+                yield record
+            else:
+                repeated.append((number, first))
+        if repeated:
+            number, first = repeated[0]
+            more = f", as {counted(len(repeated) - 1, 'later line')} repeating others" if len(repeated) > 1 else ""
+            warnings.warn(
+                f"{path}:{number}: the case and launch of line {first} once more: left out{more}",
+                RepeatedRecordWarning,
+                stacklevel=2,
+            )
+
+    def _lines(self, path: Path) -> Iterator[tuple[int, Record]]:
+        """Yield line numbers and records."""
         try:
             lines = path.read_bytes().split(b"\n")
         except FileNotFoundError:
@@ -132,15 +147,12 @@ class RunFolder:
             if not line.strip():
                 continue
             try:
-                raw = json.loads(line)
-                if not isinstance(raw, dict):
-                    raise ParseError(str(path), number, "not a JSON object")
-                yield msgspec.convert(_upgraded(raw, f"{path}:{number}"), Record)
-            except (ValueError, msgspec.ValidationError) as error:
-                if isinstance(error, SchemaError | ParseError):
-                    raise
+                yield number, read_object(line, Record, f"{path}:{number}")
+            except SchemaError:
+                raise
+            except UsageError as error:
                 if number == len(lines):
-                    warnings.warn(f"{path}: skipped a torn last line", TornLineWarning, stacklevel=2)
+                    warnings.warn(f"{path}: skipped a torn last line", TornLineWarning, stacklevel=3)
                     return
                 raise ParseError(str(path), number, str(error)) from error
 
@@ -235,15 +247,19 @@ class Writer:
 def read_samples(folder: RunFolder, reference: SampleReference) -> NDArray[np.int64]:
     """Return the raw stamps of a record in ns, shape (2 or 4, ranks, repetitions), checked against the checksum."""
     path = folder.path / reference.file
-    count = int(np.prod(reference.shape))
+    count = math.prod(reference.shape)
     try:
         with path.open("rb") as file:
-            file.seek(reference.offset)
-            data = file.read(8 * count)
+            # No more than there is: the numbers in a file are believed only when they fit each other.
+            size = os.fstat(file.fileno()).st_size
+            data = b""
+            if reference.offset + 8 * count <= size:
+                file.seek(reference.offset)
+                data = file.read(8 * count)
     except OSError as error:
         msg = f"{path}: {error.strerror}"
         raise UsageError(msg) from error
-    if zlib.crc32(data) != reference.crc32:
+    if len(data) != 8 * count or zlib.crc32(data) != reference.crc32:
         raise ParseError(str(path), 1, f"samples at byte {reference.offset} do not match their checksum")
     return np.frombuffer(data, dtype="<i8").reshape(reference.shape)
 
@@ -278,7 +294,7 @@ def _is_record(line: bytes) -> bool:
 
 
 def _unwritable(path: Path, reason: str | None) -> UsageError:
-    return UsageError(f"cannot write results to {path}: {reason}; choose another place with --output")
+    return UsageError(f"cannot write results to {short_path(path)}: {reason}; choose another place with --output")
 
 
 def _disk_fault(path: Path, error: OSError) -> MeasurementError:

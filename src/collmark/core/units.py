@@ -2,7 +2,7 @@
 
 Inside collmark everything is in SI units and bytes: seconds, bytes, bytes per second,
 and int64 nanoseconds for raw samples. This is the only file that knows 1024 or 1e9.
-Importers, figures and the command line call it; it imports only `errors`.
+Importers, figures and the command line call it; it imports only `errors` and `numeral`.
 """
 
 import math
@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from collmark.core.errors import UsageError, excerpt
+from collmark.core.numeral import MAX_DIGITS
 
 __all__ = [
     "GIB",
@@ -25,6 +26,7 @@ __all__ = [
     "Nanoseconds",
     "Seconds",
     "compact_nbytes",
+    "format_about_nbytes",
     "format_duration",
     "format_gigabytes_per_second",
     "format_microseconds",
@@ -81,8 +83,6 @@ _SECONDS_PER_UNIT: Final = {
 _TIMES_ALLOWED: Final = "a number above 0 with h, min, s (or none), ms, us, ns"
 
 _QUANTITY: Final = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
-# Python refuses to convert numbers of over 4300 digits; none of ours needs 40.
-_MAX_DIGITS: Final = 40
 _SIGNIFICANT_DIGITS: Final = 3
 # Below this a fixed-point number is a row of zeros that nobody can count.
 _SMALLEST_FIXED: Final = 1e-9
@@ -169,11 +169,11 @@ def _split_quantity(text: str) -> tuple[str, Fraction, str]:
     """Return (problem or "", number, unit as written) of "1.5 MiB"."""
     stripped = text.strip()
     match = _QUANTITY.fullmatch(stripped)
-    if match and len(match[1]) <= _MAX_DIGITS:
+    if match and len(match[1]) <= MAX_DIGITS:
         # Exact, so that 1.1K is refused and 0.3 of something is not off by one.
         return "", Fraction(match[1]), match[2]
     if match:
-        problem = f"over {_MAX_DIGITS} digits"
+        problem = f"over {MAX_DIGITS} digits"
     elif not stripped:
         problem = "it is empty"
     elif stripped.startswith("-") and _QUANTITY.fullmatch(stripped[1:].lstrip()):
@@ -209,6 +209,27 @@ def format_nbytes(nbytes: NBytes) -> str:
         if 0 < whole < KIB and rest * 2 == scale:
             return f"{whole}.5 {name}"
     return f"{nbytes} B"
+
+
+def format_about_nbytes(nbytes: float) -> str:
+    """Write a size that is only known about, to 3 significant digits, in the largest binary unit below it.
+
+    Raises
+    ------
+    ValueError
+        If `nbytes` is negative or not finite.
+
+    Examples
+    --------
+    >>> [format_about_nbytes(n) for n in (0.4, 1000, 153_600.0, 1023.99 * 1024)]
+    ['0.400 B', '1000 B', '150 KiB', '1.00 MiB']
+    """
+    if not 0 <= nbytes < math.inf:
+        raise ValueError(f"a size must be finite and not negative: {nbytes}")
+    # Each limit is where the smaller unit would round up into the next.
+    scales = ((name, scale) for name, scale in _BINARY_UNITS if nbytes >= scale * (1 - 0.5 / KIB))
+    name, scale = next(scales, ("B", 1))
+    return f"{_significant(nbytes / scale)} {name}"
 
 
 def compact_nbytes(nbytes: NBytes) -> str:

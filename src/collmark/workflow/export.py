@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from collmark.core.errors import UsageError
+from collmark.core.errors import UnknownNameError
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
 from collmark.core.record import Launch, Record
 from collmark.core.store import RunFolder
@@ -101,15 +101,14 @@ def read_format(text: str | None, file: str | None) -> Format:
 
     Raises
     ------
-    UsageError
+    UnknownNameError
         If there is no such format.
     """
     if text is None:
         return Format.PARQUET if file is not None and file.endswith(".parquet") else Format.CSV
-    try:
-        return Format(text)
-    except ValueError as error:
-        raise UsageError(f"unknown format {text!r}; allowed: {', '.join(Format)}") from error
+    if text not in list(Format):
+        raise UnknownNameError("format", text, Format)
+    return Format(text)
 
 
 def write_csv(lines: Iterable[Mapping[str, Any]], stream: TextIO) -> None:

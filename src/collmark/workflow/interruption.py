@@ -43,6 +43,8 @@ class StopSignals:
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         if self.received:
+            if number == signal.SIGHUP:
+                return  # nobody insists: of a terminal that is closed, both the system and the shell tell
             raise KeyboardInterrupt
         self.received = number
         self._on_first(number)

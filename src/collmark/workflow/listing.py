@@ -13,11 +13,10 @@ import msgspec
 from collmark.core.case import Case
 from collmark.core.errors import CollmarkError
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
-from collmark.core.record import Record, Run, Status
+from collmark.core.record import SEVERITY, Record, Run, Status
 from collmark.core.statistics import log_t_interval
 from collmark.workflow.places import run_folders
 
-SEVERITY = (Status.CONVERGED, Status.BUDGET, Status.UNSTABLE, Status.FAILED, Status.WRONG)
 OURS = "collmark"  # the launcher of launches that no other program started
 QUARTILES_OF_NORMAL = 1.349  # interquartile range of a normal distribution over its standard deviation
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,15 @@ import msgspec
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.environment import usable_cores
 from collmark.bench.simulation.spec import read_simulation
-from collmark.core.case import Binding, Case, Scheduling
-from collmark.core.errors import PlanError, UnknownNameError, UsageError
+from collmark.core.case import Case
+from collmark.core.errors import PlanError, UnknownNameError, UsageError, short_path
 from collmark.core.expansion import expand
+from collmark.core.numeral import counted, parse_whole, shown
 from collmark.core.operation_table import OPERATIONS
-from collmark.core.placement import Placement
-from collmark.core.plan import AUTO, Plan, check_plan, load_plan
-from collmark.core.sweep import parse_sweep
-from collmark.core.units import parse_nbytes, parse_seconds
-from collmark.workflow.prepare import SIMULATED, default_ranks
+from collmark.core.placement import MOST_RANKS, Placement
+from collmark.core.plan import Plan, check_plan, load_plan
+from collmark.core.plan_field import FIELDS, unknown_names
+from collmark.workflow.prepare import SIMULATED, check_planted, default_ranks
 from collmark.workflow.run import START_SECONDS, grouped
 
 
@@ -32,100 +31,37 @@ class Knob(msgspec.Struct, frozen=True, kw_only=True):
     option : str
         As it is written on the command line.
     field : str
-        Of :class:`collmark.core.plan.Plan`.
-    read : callable
-        From the text, or all texts of a repeatable option, to the field's value.
+        Of :class:`collmark.core.plan.Plan`; :mod:`collmark.core.plan_field` reads it, as in a plan file.
+    gathers : bool
+        The option may be repeated and gathers names; of others the last one counts.
     """
 
     option: str
     field: str
-    read: Callable[[Sequence[str]], object]
-
-
-def _last(read: Callable[[str], object]) -> Callable[[Sequence[str]], object]:
-    return lambda texts: read(texts[-1])
-
-
-def _names(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
-
-
-def _sizes(text: str) -> str:
-    return str(parse_sweep(text))
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise UsageError(f"{text}: must be a whole number") from error
-
-
-def _launches(text: str) -> int | str:
-    if text == AUTO:
-        return AUTO
-    try:
-        return int(text)
-    except ValueError as error:
-        raise UsageError(f'{text}: must be a whole number in 1 to 1000, or "{AUTO}"') from error
-
-
-def _share(text: str) -> float:
-    number = text.strip().removesuffix("%")
-    try:
-        value = float(number)
-    except ValueError as error:
-        raise UsageError(f"{text}: must be a share such as 5% or 0.05") from error
-    return value / 100 if text.strip().endswith("%") else value
-
-
-def _bound(text: str) -> float:
-    return 0.0 if text.strip() in ("0", "none") else parse_seconds(text)
-
-
-def _choice(kind: type[Scheduling | Binding], word: str) -> Callable[[str], Scheduling | Binding]:
-    def read(text: str) -> Scheduling | Binding:
-        allowed = tuple(str(member) for member in kind)
-        if text not in allowed:
-            raise UnknownNameError(word, text, allowed)
-        return kind(text)
-
-    return read
-
-
-def _simulation(texts: Sequence[str]) -> dict[str, Any]:
-    table: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip() or not value.strip():
-            raise UsageError(f"{text}: must be KEY=VALUE, as alpha=20e-6")
-        try:
-            table[key.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"{text}: {value!r} is no number, true, false or [list, of, numbers]") from error
-    return table
+    gathers: bool = False
 
 
 KNOBS = (
-    Knob(option="--operation", field="operations", read=_names),
-    Knob(option="--sizes", field="sizes", read=_last(_sizes)),
-    Knob(option="--dtype", field="dtypes", read=_names),
-    Knob(option="--reduction", field="reductions", read=_names),
-    Knob(option="--backend", field="backends", read=_names),
-    Knob(option="--launches", field="launches", read=_last(_launches)),
-    Knob(option="--precision", field="precision", read=_last(_share)),
-    Knob(option="--case-budget", field="case_budget", read=_last(parse_seconds)),
-    Knob(option="--budget", field="budget", read=_last(_bound)),
-    Knob(option="--timeout", field="timeout", read=_last(parse_seconds)),
-    Knob(option="--scheduling", field="scheduling", read=_last(_choice(Scheduling, "scheduling"))),
-    Knob(option="--bind", field="binding", read=_last(_choice(Binding, "binding"))),
-    Knob(option="--messages", field="messages", read=_last(_whole)),
-    Knob(option="--traffic", field="traffic", read=_last(str)),
-    Knob(option="--seed", field="seed", read=_last(_whole)),
-    Knob(option="--samples", field="samples", read=_last(parse_nbytes)),
-    Knob(option="--simulate", field="simulation", read=_simulation),
+    Knob(option="--operation", field="operations", gathers=True),
+    Knob(option="--sizes", field="sizes"),
+    Knob(option="--dtype", field="dtypes", gathers=True),
+    Knob(option="--reduction", field="reductions", gathers=True),
+    Knob(option="--backend", field="backends", gathers=True),
+    Knob(option="--launches", field="launches"),
+    Knob(option="--precision", field="precision"),
+    Knob(option="--case-budget", field="case_budget"),
+    Knob(option="--budget", field="budget"),
+    Knob(option="--timeout", field="timeout"),
+    Knob(option="--scheduling", field="scheduling"),
+    Knob(option="--bind", field="binding"),
+    Knob(option="--messages", field="messages"),
+    Knob(option="--traffic", field="traffic"),
+    Knob(option="--seed", field="seed"),
+    Knob(option="--samples", field="samples"),
 )
-"""Every option that changes what is planned; --ranks gives the placement and is read by :func:`read_ranks`."""
+"""Every option that sets a field; --simulate adds to a table, and --ranks is read by :func:`read_ranks`."""
+
+SIMULATE = "--simulate"
 
 
 def make_plan(file: Path | None, given: Mapping[str, Sequence[str]]) -> Plan:
@@ -148,28 +84,50 @@ def make_plan(file: Path | None, given: Mapping[str, Sequence[str]]) -> Plan:
     problems: list[str] = []
     for knob in KNOBS:
         texts = given.get(knob.option)
-        if not texts:
-            continue
-        try:
-            changes[knob.field] = knob.read(texts)
-        except UnknownNameError as error:
-            problems.append(str(error))
-        except UsageError as error:
-            problems.append(f"{knob.option} {error}")
-    if "simulation" in changes:
-        changes["simulation"] = {**plan.simulation, **changes["simulation"]}
-    plan = msgspec.structs.replace(plan, **changes)
-    problems += _unknown_backends(plan)
-    if "--simulate" in given and SIMULATED not in plan.backends:
-        problems.append(f"--simulate: no backend is simulated; add --backend {SIMULATED}")
+        if texts:
+            changes[knob.field], faults = FIELDS[knob.field].read(list(texts) if knob.gathers else texts[-1])
+            problems += [_said_of(knob.option, fault) for fault in faults]
+    planted, faults = _simulation(given.get(SIMULATE, ()))
+    problems += [_said_of(SIMULATE, fault) for fault in faults]
+    if not problems:
+        plan = msgspec.structs.replace(plan, **changes, simulation=plan.simulation | planted)
+        problems = _problems_with_backends(plan, given, "" if file is None else f"plan {short_path(file)}: ")
     if problems:
         raise PlanError(problems)
     return plan
 
 
-def _unknown_backends(plan: Plan) -> list[str]:
-    known = BACKENDS.names()
-    return [str(UnknownNameError("backend", name, known)) for name in plan.backends if name not in known]
+def _problems_with_backends(plan: Plan, given: Mapping[str, Sequence[str]], file: str) -> list[str]:
+    """Return what is wrong with those parts of a plan that only backends understand."""
+    where = "--backend" if "--backend" in given else f"{file}backends"
+    problems = [f"{where}: {fault}" for fault in unknown_names(plan.backends, BACKENDS)]
+    try:
+        read_simulation(plan.simulation)
+    except PlanError as error:
+        problems += error.problems if SIMULATE in given else [f"{file}{problem}" for problem in error.problems]
+    if SIMULATE in given and SIMULATED not in plan.backends:
+        problems.append(f"{SIMULATE}: no backend is simulated; add --backend {SIMULATED}")
+    return problems
+
+
+def _said_of(option: str, fault: UsageError) -> str:
+    """Return an error with the option that it is of; what is wrong with a value starts with the value."""
+    return f"{option}: {fault}" if isinstance(fault, UnknownNameError) else f"{option} {fault}"
+
+
+def _simulation(texts: Sequence[str]) -> tuple[dict[str, Any], list[UsageError]]:
+    table: dict[str, Any] = {}
+    faults = []
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            faults.append(UsageError(f"{shown(text)}: must be KEY=VALUE, as alpha=20e-6"))
+            continue
+        try:
+            table[key.strip()] = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError):
+            faults.append(UsageError(f"{shown(text)}: the value is no number, true, false or [list, of, numbers]"))
+    return table, faults
 
 
 def read_ranks(text: str | None) -> int | None:
@@ -183,18 +141,17 @@ def read_ranks(text: str | None) -> int | None:
     if text is None:
         return None
     try:
-        ranks = int(text)
-    except ValueError as error:
-        raise UsageError(f"--ranks {text}: must be a whole number, at least 1") from error
-    if ranks < 1:
-        raise UsageError(f"--ranks {text}: must be at least 1")
+        ranks = parse_whole(text)
+    except UsageError as error:
+        raise UsageError(f"--ranks {error}, at least 1") from error
+    if not 1 <= ranks <= MOST_RANKS:
+        raise UsageError(f"--ranks {shown(text)}: must be a whole number in 1 to {MOST_RANKS}")
     return ranks
 
 
 def placement_words(placement: Placement) -> str:
     """Return a placement as a person says it."""
-    nodes = f"{placement.nodes} node{'s' if placement.nodes > 1 else ''}"
-    words = f"{nodes} x {placement.ranks_per_node} rank{'s' if placement.ranks_per_node > 1 else ''}"
+    words = f"{counted(placement.nodes, 'node')} x {counted(placement.ranks_per_node, 'rank')}"
     return f"{words} ({placement.label})" if placement.label else words
 
 
@@ -231,7 +188,6 @@ def preview(plan: Plan, ranks: int | None) -> Preview:
         If the plan is wrong anywhere.
     """
     check_plan(plan)
-    read_simulation(plan.simulation)
     if ranks is not None and plan.placements:
         raise UsageError(f"--ranks {ranks}: the plan has placements of its own; leave one of them away")
     placements = plan.placements or (Placement(ranks_per_node=ranks or default_ranks()),)
@@ -239,6 +195,7 @@ def preview(plan: Plan, ranks: int | None) -> Preview:
     capabilities = {name: BACKENDS[name].capability for name in BACKENDS}
     expansions = [expand(plan, placement, capabilities) for placement in placements]
     cases = tuple(case for expansion in expansions for case in expansion.cases)
+    check_planted(plan, cases)
     notices = [notice for expansion in expansions for notice in expansion.notices]
     return Preview(
         plan=plan,
@@ -264,7 +221,10 @@ def _obstacles(plan: Plan) -> list[str]:
         return found
     most, cores = max(placement.ranks_per_node for placement in plan.placements), usable_cores()
     if most > cores:
-        found.append(f"{most} ranks per node on the {cores} cores of this machine would need --oversubscribe")
+        found.append(
+            f"{counted(most, 'rank')} per node on the {counted(cores, 'core')} of this machine would need "
+            "--oversubscribe"
+        )
     if any(placement.nodes > 1 for placement in plan.placements):
         found.append("several nodes need a launcher that reaches them, as srun collmark run PLAN")
     return found

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from collmark.bench import environment, scheduling
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.launchers.joined import Joined
+from collmark.bench.memory import check_memory
 from collmark.bench.simulation.spec import check_ranks_of, read_simulation
 from collmark.core.case import Case, Scheduling
 from collmark.core.errors import PlanError, UnavailableError, UsageError
 from collmark.core.expansion import expand
+from collmark.core.numeral import counted
+from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan, check_plan
 
@@ -68,12 +73,8 @@ def prepare(plan: Plan, *, ranks: int | None, oversubscribe: bool, joined: Joine
         if missing:
             msg = f"{name}: {missing}"
             raise UnavailableError(msg)
-    simulation = read_simulation(plan.simulation)
-    if plan.simulation and SIMULATED not in plan.backends:
-        raise UsageError("the plan's [simulation] needs the simulated backend: --backend simulated")
+    read_simulation(plan.simulation)
     plan = msgspec.structs.replace(plan, placements=_placements(plan, ranks, joined))
-    for placement in plan.placements if plan.simulation else ():
-        check_ranks_of(simulation, placement.ranks)
     warnings: list[str] = []
     if not _measures(plan) and any(placement.ranks > MOST_SIMULATED_RANKS for placement in plan.placements):
         raise UsageError(f"at most {MOST_SIMULATED_RANKS} ranks are simulated")
@@ -82,12 +83,43 @@ def prepare(plan: Plan, *, ranks: int | None, oversubscribe: bool, joined: Joine
         warnings += _scheduling_warnings(plan)
     capabilities = {name: BACKENDS[name].capability for name in BACKENDS}
     expansions = [expand(plan, placement, capabilities) for placement in plan.placements]
+    cases = tuple(case for expansion in expansions for case in expansion.cases)
+    check_planted(plan, cases)
+    check_memory([case for case in cases if case.backend != SIMULATED])
     return Prepared(
         plan=plan,
-        cases=tuple(case for expansion in expansions for case in expansion.cases),
+        cases=cases,
         notices=tuple(dict.fromkeys(notice for expansion in expansions for notice in expansion.notices)),
         warnings=tuple(warnings),
     )
+
+
+def check_planted(plan: Plan, cases: Sequence[Case]) -> None:
+    """Raise UsageError where something is planted that is wrong, or could never show.
+
+    Parameters
+    ----------
+    plan : Plan
+        With its placements filled in.
+    cases : sequence of Case
+        All of its cases.
+    """
+    simulation = read_simulation(plan.simulation)
+    if not plan.simulation:
+        return
+    if SIMULATED not in plan.backends:
+        raise UsageError(f"the plan's [simulation] needs the simulated backend: --backend {SIMULATED}")
+    for placement in plan.placements:
+        check_ranks_of(simulation, placement.ranks)
+    if simulation.wrong_rank >= 0:
+        for case in cases:
+            _check_wrong_element(simulation.wrong_rank, simulation.wrong_element, case)
+
+
+def _check_wrong_element(rank: int, element: int, case: Case) -> None:
+    there = sum(segment.count for segment in OPERATIONS[case.operation].expects(case.exchange, rank))
+    if case.backend == SIMULATED and 0 < there <= element:
+        raise PlanError([f"simulation: wrong_element = {element}: {case} gives rank {rank} elements 0 to {there - 1}"])
 
 
 def _measures(plan: Plan) -> bool:
@@ -134,10 +166,10 @@ def _check_cores(plan: Plan, *, oversubscribe: bool, joined: Joined | None) -> N
     cores = environment.usable_cores()
     most = max(placement.ranks_per_node for placement in plan.placements)
     if most > MOST_LOCAL_RANKS:
-        raise UsageError(f"{most} ranks on one host: at most {MOST_LOCAL_RANKS} are started")
+        raise UsageError(f"{counted(most, 'rank')} on one host: at most {MOST_LOCAL_RANKS} are started")
     if most > cores and not oversubscribe:
         msg = (
-            f"{most} ranks on {cores} cores would time the scheduler and not the network: "
+            f"{counted(most, 'rank')} on {counted(cores, 'core')} would time the scheduler and not the network: "
             f"use --ranks {cores}, or --oversubscribe if that is what you want"
         )
         raise UsageError(msg)

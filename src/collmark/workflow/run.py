@@ -19,6 +19,7 @@ from collmark.bench.job import Job
 from collmark.bench.launchers.joined import Joined
 from collmark.bench.launchers.local import LocalLaunch
 from collmark.bench.launchers.seating import be_rank, turn_away
+from collmark.bench.memory import check_memory
 from collmark.bench.simulation.launch import simulate_launch
 from collmark.core.case import Case
 from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UsageError
@@ -26,7 +27,7 @@ from collmark.core.placement import Placement
 from collmark.core.plan import AUTO, Plan, check_plan
 from collmark.core.record import SCHEMA_VERSION, Launch, Outcome, Record, Run, Status
 from collmark.core.statistics import log_t_interval
-from collmark.core.store import RunFolder
+from collmark.core.store import RUN_FILE, RunFolder
 from collmark.workflow.interruption import StopSignals
 from collmark.workflow.places import new_run_path
 from collmark.workflow.prepare import SIMULATED, Prepared, same_plan
@@ -91,7 +92,7 @@ def carry_out(folder: RunFolder, sink: Sink, signals: StopSignals, joined: Joine
     InterruptedRunError
         If a signal came; everything finished is on disk.
     MeasurementError
-        If a rank was lost or the disk is full; everything finished is on disk.
+        If a rank was lost, the disk is full (everything finished is on disk), or the folder was taken away.
     """
     others = None if SIMULATED in folder.read_run().plan.backends else joined  # rank 0 simulates all ranks itself
     with telling_others(others):
@@ -99,11 +100,24 @@ def carry_out(folder: RunFolder, sink: Sink, signals: StopSignals, joined: Joine
     try:
         with telling_others(others):
             folder.mend()
-        _Execution(folder, lock, sink, signals, joined).run()
+        with _missing_folder_noticed(folder):
+            _Execution(folder, lock, sink, signals, joined).run()
     except KeyboardInterrupt as error:
         raise InterruptedRunError("stopped at once", signals.received or signal.SIGINT) from error
     finally:
         folder.unlock()
+
+
+@contextlib.contextmanager
+def _missing_folder_noticed(folder: RunFolder) -> Iterator[None]:
+    """Name the cause of whatever goes wrong in a run whose folder was taken away."""
+    try:
+        yield
+    except (CollmarkError, OSError) as error:
+        gone = next((path for path in (folder.path, folder.path / RUN_FILE) if not path.exists()), None)
+        if gone is None:
+            raise
+        raise MeasurementError(f"measurement lost: {gone} vanished during the run") from error
 
 
 @contextlib.contextmanager
@@ -138,6 +152,7 @@ class _Execution:
         launches = 1 if self._joined else self._plan.first_launches
         # Every process set that joins is one more launch of the whole plan, whatever is there.
         rounds = missing_rounds(self._run, [] if self._joined else records, launches)
+        check_memory([case for cases in rounds for case in cases if case.backend != SIMULATED])
         self._announce(rounds, records)
         self._make(rounds)
         if self._plan.launches == AUTO and not self._joined:
@@ -173,6 +188,7 @@ class _Execution:
 
     def _one(self, backend: str, placement: Placement, cases: Sequence[Case], budget: float) -> None:
         known = [launch.id for launch in self._folder.read_run().launches]
+        sampled = sum(path.stat().st_size for path in self._folder.path.glob("samples-*.i64"))
         job = Job(
             folder=str(self._folder.path.resolve()),
             launch=max(known, default=0) + 1,
@@ -181,7 +197,7 @@ class _Execution:
             cases=tuple(cases),
             plan=self._plan,
             budget=budget,
-            samples_left=max(0, self._plan.samples - self._samples_size()),
+            samples_left=max(0, self._plan.samples - sampled),
             launcher=self._joined.launcher if self._joined else "collmark",
             allocation=os.environ.get("SLURM_JOB_ID", ""),
         )
@@ -190,33 +206,36 @@ class _Execution:
             if backend == SIMULATED:
                 simulate_launch(job, self._emit, self._signals.is_stopping)
             elif self._joined:
-                be_rank(self._joined, job, self._emit, lambda: self._signals.received, self._sink.on_fault)
+                be_rank(self._joined, job, self._emit, lambda: self._signals.received, self._on_fault)
             else:
-                logs = self._folder.path / "logs"
-                LocalLaunch(job, logs, keep=(self._lock,)).run(self._emit, self._signals.is_stopping)
+                launch = LocalLaunch(job, self._folder.path / "logs", keep=(self._lock,))
+                launch.run(self._emit, self._signals.is_stopping)
         except InterruptedRunError as error:
             self._mark(Outcome.INTERRUPTED, str(error))
             raise InterruptedRunError(str(error), self._signals.received) from error
         except MeasurementError as error:
             self._mark(Outcome.LOST, str(error))
             raise MeasurementError(f"{error}, launch {job.launch}") from error
+        except OSError as error:  # of whoever shows events
+            self._mark(Outcome.INTERRUPTED, f"the output cannot be written: {error}")
+            raise
 
     def _emit(self, event: PipedEvent) -> None:
         if isinstance(event, LaunchStarted):
             self._launch = event.launch
         self._sink.emit(event)  # type: ignore[arg-type]
 
+    def _on_fault(self, text: str) -> None:
+        """Tell why the watchdog is about to end this very process, a rank, and note it: nobody else will."""
+        self._sink.on_fault(text)
+        self._mark(Outcome.INTERRUPTED if self._signals.received else Outcome.LOST, text)
+
     def _mark(self, outcome: Outcome, reason: str) -> None:
         """Note in run.json how the launch ended, as far as the disk still lets us."""
         if self._launch is None:
             return
-        try:
+        with contextlib.suppress(CollmarkError):
             self._folder.put_launch(msgspec.structs.replace(self._launch, outcome=outcome, reason=reason))
-        except MeasurementError:
-            return
-
-    def _samples_size(self) -> int:
-        return sum(path.stat().st_size for path in self._folder.path.glob("samples-*.i64"))
 
     def _too_wide(self) -> list[Case]:
         """Return the cases whose interval over launches is not yet within the precision twice in a row."""

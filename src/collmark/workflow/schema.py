@@ -28,7 +28,9 @@ A newer schema is refused; an older one is read as the current one.
 
 Times are in s, sizes in B. Bandwidth is computed when a record is read and never stored: algorithm bandwidth is
 nbytes / T, bus bandwidth is the operation's bus factor times that. A torn last line of `records.jsonl` is what a
-crash leaves: it is skipped with a warning, and cut off when the run is resumed. Records with a `sentinel` are repeats
+crash leaves: it is skipped with a warning, and cut off when the run is resumed. A line that repeats an earlier one's
+case, launch and sentinel is left out with a warning; any other line that is no record is refused, by its number and
+field. Records with a `sentinel` are repeats
 of one case that show the drift of a launch, and count in nothing else. Environment variables are kept by an
 allow-list, without credentials.
 

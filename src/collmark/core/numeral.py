@@ -1,0 +1,78 @@
+"""Numbers as people write them, and counts of things as people read them.
+
+``int`` and ``float`` read more than people mean: ``1_0``, digits of other scripts, ``nan``, endless rows of nines.
+Every number in an option, a plan or a traffic is read here, or as part of a size, time or range by the patterns of
+:mod:`collmark.core.units` and :mod:`collmark.core.sweep`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from collmark.core.errors import UsageError, excerpt
+
+MAX_DIGITS = 40
+"""Python refuses to convert numbers of over 4300 digits; none of ours needs 40."""
+
+_WHOLE = re.compile(rf"[+-]?\d{{1,{MAX_DIGITS}}}", re.ASCII)
+_NUMBER = re.compile(
+    rf"[+-]?(\d{{1,{MAX_DIGITS}}}(\.\d{{0,{MAX_DIGITS}}})?|\.\d{{1,{MAX_DIGITS}}})(e[+-]?\d{{1,3}})?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it: text as it was written, everything short."""
+    if isinstance(value, str):
+        return excerpt(value) if value.strip() else "(empty)"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return excerpt(repr(value))
+
+
+def parse_whole(text: str) -> int:
+    """Read a whole number in ASCII digits.
+
+    Raises
+    ------
+    UsageError
+        If `text` is anything else.
+
+    Examples
+    --------
+    >>> parse_whole(" 12 "), parse_whole("-3")
+    (12, -3)
+    """
+    if not _WHOLE.fullmatch(text.strip()):
+        raise UsageError(f"{shown(text)}: must be a whole number")
+    return int(text)
+
+
+def parse_number(text: str) -> float:
+    """Read a number in ASCII digits, with a point and an exponent where they are needed.
+
+    Raises
+    ------
+    UsageError
+        If `text` is anything else.
+
+    Examples
+    --------
+    >>> parse_number("0.05"), parse_number("5e-2")
+    (0.05, 0.05)
+    """
+    if not _NUMBER.fullmatch(text.strip()):
+        raise UsageError(f"{shown(text)}: must be a number")
+    return float(text)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the singular for one.
+
+    Examples
+    --------
+    >>> counted(1, "case"), counted(0, "case"), counted(5, "launch")
+    ('1 case', '0 cases', '5 launches')
+    """
+    plural = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
+    return f"{number} {noun}{'' if number == 1 else plural}"
