@@ -24,8 +24,7 @@ test: check ## everything that runs on every change: check, then the tests (minu
 	$(BIN)/pytest -q
 
 .PHONY: prove
-prove: $(READY) ## full simulations, fuzzing, many shaped links; keeps its tables under docs/proof/
-	$(BIN)/pytest -q -m prove --timeout 3600
+prove: $(READY) ## full simulations and kills (an hour); keeps its tables under docs/proof/
 	@for script in $(sort $(wildcard tests/prove/prove_*.py)); do \
 		echo "$$script" && $(BIN)/python "$$script" || exit; done
 
@@ -36,7 +35,7 @@ bench: $(READY) ## ratios against peers, measured in one run; kept as docs/proof
 
 .PHONY: gpu
 gpu: $(READY) ## the tests that need a GPU; each says why where it is skipped
-	$(BIN)/pytest -q -m gpu -rs
+	$(BIN)/pytest -q -m gpu -rs || [ $$? = 5 ] # 5: none was collected
 
 .PHONY: check
 check: lint types layers ## ruff, shellcheck, mypy, import-linter: no tests
