@@ -1,0 +1,163 @@
+"""The columns of the frame: name, kind, unit, meaning, and where the value comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from collmark.core.case import Case
+from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.record import Record
+
+TEXT, WHOLE, NUMBER, TRUTH = "str", "int64", "float64", "bool"
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """One column of a frame.
+
+    Attributes
+    ----------
+    kind : str
+        str, int64, float64 or bool; a number that is absent is NaN, a text that is absent is empty.
+    unit, meaning : str
+        In SI units.
+    """
+
+    kind: str
+    unit: str = ""
+    meaning: str
+
+
+def _text(meaning: str) -> Column:
+    return Column(kind=TEXT, meaning=meaning)
+
+
+def _whole(meaning: str, unit: str = "") -> Column:
+    return Column(kind=WHOLE, unit=unit, meaning=meaning)
+
+
+def _number(meaning: str, unit: str = "") -> Column:
+    return Column(kind=NUMBER, unit=unit, meaning=meaning)
+
+
+def _truth(meaning: str) -> Column:
+    return Column(kind=TRUTH, meaning=meaning)
+
+
+def _word(member: object) -> str:
+    return "" if member is None else str(member)
+
+
+def _bus_nbytes(case: Case) -> float:
+    return OPERATIONS[case.operation].model_nbytes(case.exchange)
+
+
+OF_CASE: dict[str, tuple[Column, Callable[[Case], object]]] = {
+    "operation": (_text("name as in torch.distributed"), lambda c: c.operation),
+    "backend": (_text("software that moves the bytes"), lambda c: c.backend),
+    "device": (_text("where the buffers lie"), lambda c: c.device.value),
+    "dtype": (_text("element type"), lambda c: c.dtype),
+    "reduction": (_text("reduction; empty where there is none"), lambda c: c.reduction),
+    "nbytes": (_whole("effective size S", "B"), lambda c: c.nbytes),
+    "requested_nbytes": (_whole("size asked for", "B"), lambda c: c.requested_nbytes),
+    "bus_nbytes": (_number("bytes beside beta in a model of T", "B"), _bus_nbytes),
+    "placement": (_text("nodes x ranks per node, and its label"), lambda c: str(c.placement)),
+    "nodes": (_whole("nodes"), lambda c: c.placement.nodes),
+    "ranks": (_whole("ranks"), lambda c: c.placement.ranks),
+    "label": (_text("the user's name of the placement"), lambda c: c.placement.label),
+    "traffic": (_text("counts of a ragged operation; empty otherwise"), lambda c: c.traffic),
+    "cadence": (_text("how calls follow each other"), lambda c: c.cadence.value),
+    "in_place": (_truth("send and receive buffer are the same"), lambda c: c.in_place),
+    "buffers": (_text("buffer temperature"), lambda c: c.buffers.value),
+    "scheduling": (_text("scheduling class of the ranks"), lambda c: c.scheduling.value),
+    "binding": (_text("cores that a rank may run on"), lambda c: c.binding.value),
+    "directions": (_whole("directions in which one link carries data at once"), lambda c: c.directions),
+    "messages": (_whole("messages per call"), lambda c: c.messages),
+    "root": (_whole("rank of the root"), lambda c: c.root),
+    "case": (_text("key of the case: equal keys may be compared"), lambda c: c.key),
+}
+
+OF_RECORD: dict[str, tuple[Column, Callable[[Record], object]]] = {
+    "launch": (_whole("id of the launch: the unit of replication"), lambda r: r.launch),
+    "status": (_text("how the measurement ended"), lambda r: r.status.value),
+    "sentinel": (
+        _text("where in the launch a repeat of the sentinel case stood; empty otherwise"),
+        lambda r: _word(r.sentinel),
+    ),
+    "simulated": (_truth("figures come from a simulation and decide no claim"), lambda r: r.simulated),
+    "tier": (_text("class of the slowest link used, by evidence"), lambda r: r.evidence.tier.value),
+    "fabric": (_text("RDMA fabric; empty otherwise"), lambda r: _word(r.evidence.fabric)),
+    "clock": (_text("which clocks the stamps come from"), lambda r: r.clock.value),
+    "checked": (_whole("elements compared with the expected result"), lambda r: r.check.checked),
+    "wrong": (_whole("elements that differ"), lambda r: r.check.wrong),
+    "oversubscribed": (_truth("more threads ran than there are cores"), lambda r: r.oversubscribed),
+    "started": (_text("UTC time of the start"), lambda r: r.started),
+    "wall": (_number("time spent on the case, checks included", "s"), lambda r: r.wall),
+    "first_call": (_number("duration of the first call", "s"), lambda r: r.first_call),
+    "estimand": (_text("what T is"), lambda r: r.timing.estimand.value if r.timing else r.case.estimand.value),
+    "seconds": (_number("median of T", "s"), lambda r: r.timing and r.timing.median),
+    "lower": (_number("lower end of its interval inside the launch", "s"), lambda r: r.timing and r.timing.lower),
+    "upper": (_number("upper end", "s"), lambda r: r.timing and r.timing.upper),
+    "p25": (_number("lower quartile of T", "s"), lambda r: r.timing and r.timing.p25),
+    "p75": (_number("upper quartile", "s"), lambda r: r.timing and r.timing.p75),
+    "p95": (_number("95 % quantile", "s"), lambda r: r.timing and r.timing.p95),
+    "p99": (_number("99 % quantile", "s"), lambda r: r.timing and r.timing.p99),
+    "maximum": (_number("largest T", "s"), lambda r: r.timing and r.timing.maximum),
+    "repetitions": (_whole("repetitions timed"), lambda r: r.timing.repetitions if r.timing else 0),
+    "tau": (_number("autocorrelation time", "repetitions"), lambda r: r.timing and r.timing.tau),
+    "longest": (_number("median of D_max, the longest local duration", "s"), lambda r: r.ranks and r.ranks.longest),
+    "skewed": (
+        _number("share of repetitions whose ranks entered over 10 % of L apart"),
+        lambda r: r.ranks and r.ranks.skewed,
+    ),
+    "algorithm_bandwidth": (
+        _number("nbytes / T", "B/s"),
+        lambda r: r.timing and algorithm_bandwidth(r.case, r.timing.median),
+    ),
+    "bus_bandwidth": (
+        _number("bus factor x nbytes / T", "B/s"),
+        lambda r: r.timing and bus_bandwidth(r.case, r.timing.median),
+    ),
+}
+
+COLUMNS: dict[str, Column] = {
+    "run": _text("name of the run's folder"),
+    **{name: column for name, (column, _value) in OF_CASE.items()},
+    **{name: column for name, (column, _value) in OF_RECORD.items()},
+}
+"""Every column of the frame, in its order."""
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """What must agree for figures to lie on one curve over nbytes; fields are columns of the frame."""
+
+    run: str
+    operation: str
+    backend: str
+    device: str
+    dtype: str
+    reduction: str
+    placement: str
+    traffic: str
+    cadence: str
+    in_place: bool
+    buffers: str
+    scheduling: str
+    binding: str
+    directions: int
+    root: int
+    tier: str
+    fabric: str
+    estimand: str
+    simulated: bool
+
+    @property
+    def tier_words(self) -> str:
+        """Tier and fabric as people address them: ``rdma:infiniband``."""
+        return f"{self.tier}:{self.fabric}" if self.fabric else self.tier
+
+
+SERIES = Series.__struct_fields__
+"""The columns that :class:`Series` holds."""

@@ -1,0 +1,59 @@
+"""Records as one tidy DataFrame: a row per record, declared columns, SI units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from collmark.analysis.columns import COLUMNS, OF_CASE, OF_RECORD, SERIES
+from collmark.analysis.results import Results
+from collmark.core.case import Case
+from collmark.core.operation_table import OPERATIONS
+
+
+def frame(results: Iterable[Results]) -> pd.DataFrame:
+    """Return the records of some runs as one tidy DataFrame.
+
+    Parameters
+    ----------
+    results : iterable of Results
+        Runs that were read.
+
+    Returns
+    -------
+    DataFrame
+        One row per record, sentinels included; the columns of :data:`collmark.analysis.columns.COLUMNS` in their
+        order, in SI units; rows by run, operation, nbytes and launch.
+    """
+    columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
+    known: dict[Case, list[object]] = {}
+    for one in results:
+        for record in one.records:
+            case = record.case
+            # Looked up once a case: a ragged size is summed over all pairs of ranks.
+            of_case = known.get(case)
+            if of_case is None:
+                of_case = known[case] = [value(case) for _column, value in OF_CASE.values()]
+            columns["run"].append(one.name)
+            for name, found in zip(OF_CASE, of_case, strict=True):
+                columns[name].append(found)
+            for name, (_column, value) in OF_RECORD.items():
+                columns[name].append(value(record))
+    return _sorted(pd.DataFrame({name: _series(name, values) for name, values in columns.items()}))
+
+
+def _series(name: str, values: list[object]) -> pd.Series:
+    kind = COLUMNS[name].kind
+    if kind == "float64":
+        return pd.Series(np.array(values, dtype=np.float64), name=name)
+    return pd.Series(values, name=name, dtype="str" if kind == "str" else kind)
+
+
+def _sorted(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows by run, operation in the order of the operation table, the rest of the series, nbytes, launch."""
+    order = {name: position for position, name in enumerate(OPERATIONS.names())}
+    keys = table.assign(operation=table["operation"].map(order))
+    rows = keys.sort_values([*SERIES, "nbytes", "launch", "started"], kind="stable").index
+    return table.loc[rows].reset_index(drop=True)

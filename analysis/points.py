@@ -1,0 +1,97 @@
+"""Cases over launches: the points of a curve, each with its interval."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from collmark.analysis.columns import SERIES
+from collmark.core.record import SEVERITY, Status
+from collmark.core.statistics import log_t_interval
+
+FloatArray = NDArray[np.float64]
+
+ENTERS = (Status.CONVERGED, Status.BUDGET)
+"""The statuses that enter fits and claims."""
+
+KEPT = (*SERIES, "nbytes", "bus_nbytes", "ranks", "case")
+ESTIMATED = ("seconds", "lower", "upper", "launches", "enters", "status", "share")
+NAMES = (*KEPT, *ESTIMATED)
+"""The columns of :func:`points`."""
+
+
+def measured(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a frame that are measurements of the plan, with one estimand on each curve.
+
+    Sentinels are left out. Where a curve mixes L or G with D_max, since clocks could be compared in some launches only,
+    T is D_max on all of it (design.md section 4).
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`collmark.analysis.frame.frame` returns it.
+    """
+    rows = table[table["sentinel"] == ""].copy()
+    others = [name for name in SERIES if name != "estimand"]
+    is_longest = rows["estimand"].eq("D_max")
+    mixed = rows[others].apply(tuple, axis=1) if is_longest.any() else None
+    if mixed is not None:
+        fallen = mixed.isin(set(mixed[is_longest])) & ~is_longest & rows["estimand"].isin(["L", "G"])
+        rows.loc[fallen, ["lower", "upper"]] = np.nan
+        rows.loc[fallen, "seconds"] = rows.loc[fallen, "longest"]
+        rows.loc[fallen, "estimand"] = "D_max"
+    return rows
+
+
+def is_usable(rows: pd.DataFrame, *, include_unstable: bool = False) -> pd.Series:
+    """Return which rows may enter fits and claims: a time above zero, and not unstable unless asked."""
+    statuses = [*ENTERS, Status.UNSTABLE] if include_unstable else [*ENTERS]
+    return rows["status"].isin([status.value for status in statuses]) & (rows["seconds"] > 0)
+
+
+def points(table: pd.DataFrame, *, include_unstable: bool = False) -> pd.DataFrame:
+    """Return one row per case of a frame, with its estimate over launches.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`collmark.analysis.frame.frame` returns it.
+    include_unstable : bool
+        Take unstable records too.
+
+    Returns
+    -------
+    DataFrame
+        The columns of a series, ``nbytes``, ``bus_nbytes``, ``case``; ``seconds`` (geometric mean of the launches'
+        medians, s), ``lower`` and ``upper`` (95 %, Student's t on logarithms over launches; NaN for one launch),
+        ``launches`` (that have a time); ``status`` (the worst of all launches), ``share`` (records of that status over
+        records), ``enters`` (whether the time may enter fits and claims). A case that was wrong in any launch has no
+        time; one that is unstable in every launch has a time that does not enter.
+    """
+    rows = measured(table).reset_index(drop=True)
+    usable = is_usable(rows, include_unstable=include_unstable).to_numpy()
+    seconds, status = rows["seconds"].to_numpy(), rows["status"].to_numpy()
+    groups = sorted(rows.groupby([*SERIES, "nbytes", "case"], sort=False).indices.values(), key=lambda group: group[0])
+    found = [_estimate(seconds[group], status[group], usable[group]) for group in groups]
+    firsts = rows.loc[[group[0] for group in groups], list(KEPT)].reset_index(drop=True)
+    return firsts.join(pd.DataFrame(found, columns=list(ESTIMATED)))
+
+
+def _estimate(seconds_L: FloatArray, status_L: NDArray[np.object_], usable_L: NDArray[np.bool_]) -> dict[str, object]:
+    """Return the columns that are computed from the launches of one case."""
+    worst = max(status_L, key=[status.value for status in SEVERITY].index)
+    said = {"status": worst, "share": float((status_L == worst).mean())}
+    enters = bool(usable_L.any()) and worst != Status.WRONG
+    times_L = seconds_L[usable_L if enters else seconds_L > 0]
+    if worst == Status.WRONG or not times_L.size:
+        return {"seconds": np.nan, "lower": np.nan, "upper": np.nan, "launches": 0, "enters": False, **said}
+    interval = log_t_interval(times_L)
+    return {
+        "seconds": float(np.exp(np.log(times_L).mean())) if interval is None else interval.value,
+        "lower": np.nan if interval is None else interval.lower,
+        "upper": np.nan if interval is None else interval.upper,
+        "launches": times_L.size,
+        "enters": enters,
+        **said,
+    }

@@ -1,0 +1,38 @@
+"""``collmark fit``: latency and bandwidth of every curve, with intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from collmark.cli import options as opt
+from collmark.cli.grammar import terminal_of, with_examples
+
+with_examples("collmark fit", "collmark fit latest", "collmark fit before after --json")
+
+
+def fit(
+    context: typer.Context,
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN...", help="Paths, labels or latest (the default).")
+    ] = None,
+    include_unstable: opt.IncludeUnstable = False,
+    output: opt.Output = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Fit T = alpha + bus bytes x beta to every curve of some runs."""
+    from collmark.cli.fit_table import print_fits
+    from collmark.workflow.fit import fit_runs, load_runs
+    from collmark.workflow.places import LATEST
+
+    terminal = terminal_of(context)
+    results = load_runs(runs or [LATEST], Path(output) if output else None)
+    fits = fit_runs(results, include_unstable=include_unstable)
+    if as_json:
+        import msgspec
+
+        terminal.emit(msgspec.to_builtins(fits))
+        return
+    print_fits(terminal, fits)

@@ -1,0 +1,157 @@
+"""The table of fits: one row a curve, and below it what limits each."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+
+from collmark.analysis.columns import Series
+from collmark.analysis.models.fit import MOST_RMS, Fit, Fits, Quantity
+from collmark.cli import figures
+from collmark.cli.console import Terminal
+from collmark.cli.layout import CONTINUED, Align, Column, lay_out
+from collmark.cli.table import SIMULATED_WORD
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.units import compact_nbytes, format_about_nbytes, format_gigabytes_per_second, format_microseconds
+
+SHARED = ("run", "backend", "device", "placement", "tier_words", "scheduling", "simulated")
+"""What stands above a table; what else differs between its rows is a column."""
+VARYING = (
+    "dtype",
+    "reduction",
+    "in_place",
+    "traffic",
+    "cadence",
+    "buffers",
+    "binding",
+    "directions",
+    "root",
+    "estimand",
+)
+
+
+def print_fits(terminal: Terminal, fits: Fits) -> None:
+    """Write the tables of fits to stdout, and what was not fitted to stderr."""
+    lines: list[str] = []
+    for group in _sections(fits.fits):
+        lines += [""] if lines else []
+        lines += textwrap.wrap(_caption(group), terminal.width(), subsequent_indent=CONTINUED)
+        lines += lay_out(_columns(group), terminal.width(), terminal.painter(sys.stdout))
+    if lines:
+        terminal.out("\n".join(lines))
+    else:
+        terminal.say("nothing to fit")
+    for fit in fits.fits:
+        for remark in remarks(fit):
+            terminal.warn(f"note: {remark}")
+    for refused in fits.refused:
+        terminal.warn(f"note: no fit for {_words(refused.series)}: {refused.reason}")
+
+
+def remarks(fit: Fit) -> list[str]:
+    """Return what limits a fit, in sentences."""
+    said = []
+    if not fit.describes:
+        said.append(
+            f"alpha and beta do not describe it: rms misfit {figures.percent(fit.rms)} % is above {MOST_RMS:.0%}"
+        )
+    for name, quantity in (("alpha", fit.alpha), ("beta", fit.beta)):
+        if quantity is not None and quantity.weak:
+            said.append(f"{name} is weak: {quantity.weak}")
+        if quantity is not None and quantity.below is not None:
+            said.append(f"{name} is too small to tell from these sizes: its 95 % limit is shown")
+    if fit.left_out:
+        said.append(f"{fit.left_out} record{'' if fit.left_out == 1 else 's'} left out (unstable, wrong or failed)")
+    return [f"{_words(fit.series)}: {sentence}" for sentence in said]
+
+
+def _words(series: Series) -> str:
+    return f"{series.operation} {series.dtype} {series.placement} ({series.run})"
+
+
+def _sections(fits: Sequence[Fit]) -> list[list[Fit]]:
+    groups: dict[tuple[object, ...], list[Fit]] = {}
+    for fit in fits:
+        groups.setdefault(tuple(getattr(fit.series, name) for name in SHARED), []).append(fit)
+    return list(groups.values())
+
+
+def _caption(fits: Sequence[Fit]) -> str:
+    series, launches = fits[0].series, sorted({fit.launches for fit in fits})
+    over = "one launch: no interval" if launches == [1] else f"intervals: 95 % over {_range(launches)} launches"
+    words = (
+        f"{series.run}: {series.backend}, {series.device}, {series.placement}, {series.tier_words}, "
+        f"scheduling {series.scheduling}; {over}"
+    )
+    return f"{SIMULATED_WORD} {words}" if series.simulated else words
+
+
+def _range(counts: Sequence[int]) -> str:
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _columns(fits: Sequence[Fit]) -> list[Column]:
+    def quantities(name: str, unit: str, write: Callable[[float], str], of: Callable[[Fit], Quantity | None]) -> Column:
+        return Column(name=name, unit=unit, cells=[_cell(of(fit), write) for fit in fits])
+
+    columns = [
+        Column(name="operation", cells=[fit.series.operation for fit in fits]),
+        *(
+            Column(name=name.replace("_", "-"), cells=[str(getattr(fit.series, name) or "-") for fit in fits])
+            for name in VARYING
+            if _differs(fits, name)
+        ),
+        quantities("alpha", "(us)", format_microseconds, lambda fit: fit.alpha),
+        quantities("1/beta", "(bus GB/s)", format_gigabytes_per_second, lambda fit: fit.asymptote),
+        Column(name="n1/2", cells=[_size(fit.half_size) for fit in fits], align=Align.RIGHT),
+        quantities("T_min", "(us)", format_microseconds, lambda fit: fit.smallest),
+        Column(name="misfit", unit="(rms, max)", cells=[_misfit(fit) for fit in fits], leads=True),
+        Column(name="sizes", cells=[_valid(fit) for fit in fits]),
+    ]
+    marks = [_marks(fit) for fit in fits]
+    if any(marks):
+        columns.append(Column(name="note", cells=[mark or figures.ABSENT for mark in marks]))
+    return columns
+
+
+def _differs(fits: Sequence[Fit], name: str) -> bool:
+    """Whether fits of one operation differ in a column; between operations it goes without saying."""
+    found: dict[str, set[object]] = {}
+    for fit in fits:
+        found.setdefault(fit.series.operation, set()).add(getattr(fit.series, name))
+    return any(len(values) > 1 for values in found.values())
+
+
+def _marks(fit: Fit) -> str:
+    if not fit.describes:
+        return "not described"
+    weak = [name for name, quantity in (("alpha", fit.alpha), ("beta", fit.beta)) if quantity and quantity.weak]
+    return f"weak: {', '.join(weak)}" if weak else ""
+
+
+def _cell(quantity: Quantity | None, write: Callable[[float], str]) -> str:
+    if quantity is None:
+        return figures.ABSENT
+    if quantity.below is not None:
+        return f"<{write(quantity.below)}"
+    if quantity.above is not None:
+        return f">{write(quantity.above)}"
+    if quantity.value is None:
+        return figures.ABSENT
+    interval = quantity.estimate
+    return write(quantity.value) + (f" [{write(interval.lower)}, {write(interval.upper)}]" if interval else "")
+
+
+def _size(quantity: Quantity | None) -> str:
+    return figures.ABSENT if quantity is None or quantity.value is None else format_about_nbytes(quantity.value)
+
+
+def _misfit(fit: Fit) -> str:
+    return f"{figures.percent(fit.rms)}, {figures.percent(abs(fit.worst))} %"
+
+
+def _valid(fit: Fit) -> str:
+    if not OPERATIONS[fit.series.operation].sized:
+        return figures.ABSENT
+    return f"{compact_nbytes(fit.first)}:{compact_nbytes(fit.last)}"

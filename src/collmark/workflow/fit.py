@@ -1,0 +1,28 @@
+"""Runs to fitted models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from collmark.analysis.frame import frame
+from collmark.analysis.models.fit import Fits, fit_frame
+from collmark.analysis.results import Results, load
+from collmark.workflow.places import find_run
+
+
+def load_runs(names: Iterable[str], output: Path | None = None) -> list[Results]:
+    """Read the runs of some names (a path, a label or ``latest``), each once, in the order named.
+
+    Raises
+    ------
+    UsageError, ParseError, SchemaError
+        If there is no such run, or it cannot be read.
+    """
+    folders = {folder.path.resolve(): folder for folder in (find_run(name, output) for name in names)}
+    return [load(folder) for folder in folders.values()]
+
+
+def fit_runs(results: Sequence[Results], *, include_unstable: bool = False) -> Fits:
+    """Fit a model to every series of some runs."""
+    return fit_frame(frame(results), include_unstable=include_unstable)

@@ -1,0 +1,167 @@
+"""Fits: planted parameters are found, and what limits a fit is said."""
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from tests.analysis.made import SIZES, curve, noisy, replaced, results_of, times
+
+from collmark.analysis.frame import frame
+from collmark.analysis.models.fit import Fit, Fits, fit_frame
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.record import Record, Status
+
+
+def fits_of(records: list[Record], **options: bool) -> Fits:
+    return fit_frame(frame([results_of(records)]), **options)
+
+
+def fit_of(records: list[Record], **options: bool) -> Fit:
+    (fit,) = fits_of(records, **options).fits
+    return fit
+
+
+@pytest.mark.parametrize("operation", [name for name, row in OPERATIONS.items() if row.sized])
+def test_planted_parameters_are_found_for_every_operation(operation: str) -> None:
+    ranks = 2 if OPERATIONS[operation].minimum_ranks == 2 else 4
+    fit = fit_of(curve(operation, alpha=30e-6, beta=2e-10, ranks=ranks, levels=[1.0, 1.0]))
+    assert fit.alpha.value == pytest.approx(30e-6, rel=1e-5)
+    assert fit.beta is not None
+    assert fit.beta.value == pytest.approx(2e-10, rel=1e-5)
+    assert fit.asymptote is not None
+    assert fit.asymptote.value == pytest.approx(5e9, rel=1e-5)
+    assert fit.rms == pytest.approx(0, abs=1e-5)
+
+
+def test_half_size_is_the_nbytes_with_half_the_asymptotic_bandwidth() -> None:
+    fit = fit_of(curve("all_reduce", ranks=8, levels=[1.0, 1.0]))
+    assert fit.half_size is not None
+    assert fit.half_size.value is not None
+    assert fit.asymptote is not None
+    assert fit.asymptote.value is not None
+    bus_nbytes = fit.half_size.value * OPERATIONS["all_reduce"].bus_factor(8)
+    (seconds,) = fit.predict(np.array([bus_nbytes]))
+    assert bus_nbytes / seconds == pytest.approx(fit.asymptote.value / 2, rel=1e-4)
+
+
+def test_parameters_are_refitted_per_launch_and_have_intervals_over_launches() -> None:
+    levels = [0.9, 1.0, 1.2]
+    fit = fit_of(curve(levels=levels))
+    assert fit.alpha.per_launch == pytest.approx([20e-6 * level for level in levels], rel=1e-4)
+    assert fit.alpha.estimate is not None
+    assert fit.alpha.estimate.count == 3
+    assert fit.alpha.estimate.over == "launches"
+    assert fit.half_size is not None
+    assert fit.half_size.per_launch == pytest.approx([20e-6 / 1e-10] * 3, rel=1e-3)
+
+
+def test_one_launch_has_values_and_no_interval() -> None:
+    fit = fit_of(curve(levels=[1.0]))
+    assert fit.alpha.value == pytest.approx(20e-6, rel=1e-4)
+    assert fit.alpha.estimate is None
+
+
+def test_one_odd_size_moves_little() -> None:
+    records = [times(r, 3) if r.case.nbytes == 4096 else r for r in curve(levels=[1.0, 1.0])]
+    fit = fit_of(records)
+    assert fit.alpha.value == pytest.approx(20e-6, rel=0.05)
+    assert fit.worst == pytest.approx(2.0, rel=0.1)
+    assert fit.worst_at == 4096
+
+
+@pytest.mark.parametrize(
+    ("sizes", "alpha", "beta"),
+    [
+        (SIZES, "", ""),
+        ([n for n in SIZES if n >= 64 << 10], "1.6 octaves of sizes below n1/2, needs 3", ""),
+        ([n for n in SIZES if n <= 256 << 10], "", "0.4 octaves of sizes above n1/2, needs 3"),
+        ([n for n in SIZES if n <= 64 << 10], "", "no size above n1/2"),
+    ],
+)
+def test_parameter_that_the_grid_does_not_identify_is_weak(sizes: list[int], alpha: str, beta: str) -> None:
+    fit = fit_of(curve(sizes=sizes))
+    assert fit.alpha.weak == alpha
+    assert fit.beta is not None
+    assert fit.beta.weak == beta
+
+
+def test_latency_that_is_not_there_has_a_limit_and_no_value() -> None:
+    fit = fit_of(noisy(curve(alpha=1e-12, sizes=[n for n in SIZES if n >= 1 << 20])))
+    assert fit.alpha.value is None
+    assert fit.alpha.below is not None
+    assert 1e-12 < fit.alpha.below < 1e-10 * (1 << 20)
+    assert fit.asymptote is not None
+    assert fit.asymptote.value == pytest.approx(1e10, rel=0.05)
+    assert fit.half_size is not None
+    assert fit.half_size.value is None
+
+
+def test_bandwidth_that_is_not_reached_has_a_limit_and_no_value() -> None:
+    fit = fit_of(noisy(curve(beta=1e-16, sizes=[16, 64, 256, 1024, 4096])))
+    assert fit.beta is not None
+    assert fit.beta.value is None
+    assert fit.beta.below is not None
+    assert fit.asymptote is not None
+    assert fit.asymptote.above == pytest.approx(1 / fit.beta.below)
+    assert fit.alpha.value == pytest.approx(20e-6, rel=0.05)
+
+
+def test_limit_of_a_small_latency_holds_in_95_of_100() -> None:
+    sizes = [1 << power for power in range(16, 26)]
+    alpha, held = 1e-8, 0
+    for seed in range(60):
+        fit = fit_of(noisy(curve(alpha=alpha, sizes=sizes, levels=[1, 1]), seed=seed))
+        held += fit.alpha.below is None or fit.alpha.below >= alpha
+    assert held >= 54
+
+
+def test_barrier_is_a_constant() -> None:
+    fit = fit_of(curve("barrier", ranks=4, sizes=[0], alpha=7e-6, levels=[1.0, 1.1]))
+    assert fit.model == "constant"
+    assert fit.beta is fit.asymptote is fit.half_size is None
+    assert fit.alpha.value == pytest.approx(7e-6 * math.sqrt(1.1))
+
+
+def test_what_is_no_line_is_not_described() -> None:
+    records = curve(sizes=SIZES[:6]) + curve(sizes=SIZES[6:], alpha=20e-3)
+    assert not fit_of(records).describes
+    assert fit_of(curve()).describes
+
+
+def test_unstable_records_do_not_enter_unless_asked() -> None:
+    records = [replaced(r, status=Status.UNSTABLE) if r.launch == 1 else r for r in curve(levels=[2.0, 1.0, 1.0])]
+    assert fit_of(records).launches == 2
+    assert fit_of(records).left_out == len(SIZES)
+    assert fit_of(records).alpha.value == pytest.approx(20e-6, rel=1e-4)
+    assert fit_of(records, include_unstable=True).launches == 3
+
+
+def test_one_rank_is_refused() -> None:
+    fits = fits_of(curve(ranks=1))
+    assert not fits.fits
+    assert fits.refused[0].reason == "one rank moves nothing"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_too_few_sizes_are_refused(count: int) -> None:
+    assert "need at least 3" in fits_of(curve(sizes=SIZES[:count])).refused[0].reason
+
+
+def test_nothing_usable_is_refused() -> None:
+    records = [replaced(r, status=Status.WRONG) for r in curve(levels=[1.0])]
+    assert fits_of(records).refused[0].reason == "no record to fit to: 12 wrong"
+
+
+def test_directions_placements_and_runs_are_never_fitted_together() -> None:
+    records = curve("stream") + curve("bidirectional_stream") + curve("all_reduce") + curve("all_reduce", ranks=4)
+    table = frame([results_of(records, name="a"), results_of(records, name="b")])
+    fits = fit_frame(table)
+    assert len(fits.fits) == 8
+    assert len({fit.series for fit in fits.fits}) == 8
+    assert fits.of(fits.fits[3].series) is fits.fits[3]
+
+
+def test_fits_can_be_written_as_json_and_read_back() -> None:
+    fits = fits_of(curve())
+    assert msgspec.json.decode(msgspec.json.encode(fits), type=Fits) == fits
