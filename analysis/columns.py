@@ -76,6 +76,8 @@ OF_CASE: dict[str, tuple[Column, Callable[[Case], object]]] = {
     "directions": (_whole("directions in which one link carries data at once"), lambda c: c.directions),
     "messages": (_whole("messages per call"), lambda c: c.messages),
     "root": (_whole("rank of the root"), lambda c: c.root),
+    "form": (_text("how an operation of MPI is called"), lambda c: c.form.value),
+    "thread_level": (_text("thread level of MPI; empty for other backends"), lambda c: str(c.thread_level)),
     "case": (_text("key of the case: equal keys may be compared"), lambda c: c.key),
 }
 
@@ -148,6 +150,8 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     binding: str
     directions: int
     root: int
+    form: str
+    thread_level: str
     tier: str
     fabric: str
     estimand: str

@@ -11,6 +11,7 @@ import msgspec
 from collmark.bench import environment
 from collmark.bench.handshake import Hello
 from collmark.bench.job import Job, Seat
+from collmark.core.plan import Plan
 
 
 class Roster(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +40,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     timeout: float
     hand_over: Callable[[bytes], bytes]
+    plan: Plan = Plan()
 
     def share(self, value: bytes) -> bytes:
         """Return rank 0's value on every rank."""
@@ -72,4 +74,5 @@ def group_of(job: Job, seat: Seat, roster: Roster, address: str, share: Callable
         address=address,
         timeout=job.plan.timeout,
         hand_over=share,
+        plan=job.plan,
     )

@@ -83,7 +83,11 @@ def lead(
         raise InterruptedRunError("stopped before the first case")
     folder = RunFolder(Path(job.folder))
     launch = describe_launch(
-        job, hosts_of(hub), dict(session.facts()), calibrate(), start_seconds=time.monotonic() - began
+        job,
+        hosts_of(hub),
+        dict(session.facts()),
+        session.timer.calibrate() if session.timer else calibrate(),
+        start_seconds=time.monotonic() - began,
     )
     folder.put_launch(launch)
     emit(LaunchStarted(launch=launch, cases=len(job.cases)))
@@ -139,7 +143,7 @@ def _team_of(job: Job, seat: Seat, hub: Hub, watchdog: Watchdog) -> tuple[Proces
     session = _open(job, group_of(job, seat, roster, hub.own_address(), share), watchdog)
     starts = Starts(hub, watchdog, comparable=one_clock)
     cores = min(hello.cores for hello in hub.hellos)
-    rank = Rank(0, session, starts.await_start)
+    rank = Rank(0, session, starts.await_start, starts.arm)
     team = ProcessTeam(hub, rank, starts, comparable=one_clock, cores=cores, timeout=job.plan.timeout)
     return team, session
 
@@ -271,11 +275,14 @@ def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
 def _obey(spoke: Spoke, seat: Seat, session: Session, watchdog: Watchdog) -> None:
     """Carry out commands until the last."""
 
-    def await_start(timeout: float) -> None:
+    def arm(timeout: float) -> None:
         watchdog.arm(FOLLOWER_PATIENCE * timeout + 1, "a call")
+
+    def await_start(timeout: float) -> None:
+        arm(timeout)
         spin_until(spoke.ready())
 
-    rank = Rank(seat.rank, session, await_start)
+    rank = Rank(seat.rank, session, await_start, arm)
     while not isinstance(command := msgspec.msgpack.decode(spoke.receive(), type=Command), Stop):
         try:
             reply = DONE + perform(rank, command)

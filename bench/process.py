@@ -1,7 +1,8 @@
 """The process of one rank, as the local launcher starts it: ``python -m collmark.bench.process SECONDS``.
 
 The first frame of standard input, which has to come within the seconds, says what to do; after it the pipe is the
-launcher's lifeline. Rank 0 reports what happens on a pipe of its own.
+launcher's lifeline. Rank 0 reports what happens on a pipe of its own. Started through mpiexec, whose pipes are not
+the launcher's, a rank is given the name of a socket besides, which takes the place of standard input.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -34,6 +36,8 @@ from collmark.core.errors import (
 STATUS = ((MeasurementError, LOST_STATUS), (UnavailableError, 3), (UsageError, 2), (InterruptedRunError, 0))
 """Exit status of a rank by error; the launcher tells the user's."""
 PARENT_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
+RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
+MOST_DESCRIPTORS = 8
 FAULT_SECONDS = 0.5  # for the pipe to take last words
 
 
@@ -44,6 +48,8 @@ class Startup(msgspec.Struct, frozen=True, kw_only=True):
     seat: Seat
     listener: int = -1
     events: int = -1
+    log: str = ""
+    """Takes what this process prints, where its output is not yet there."""
 
 
 def status_of(error: BaseException) -> int:
@@ -113,6 +119,61 @@ class EventPipe:
                 return  # the launcher is gone: the lifeline ends this process
 
 
+class Call:
+    """A rank's connection to the launcher, which mpiexec has not handed on: a socket in place of pipes.
+
+    Parameters
+    ----------
+    address : str
+        Name of the launcher's socket; an at sign stands for the null byte of a name outside the file system.
+    seconds : float
+        For the launcher to answer.
+    """
+
+    def __init__(self, address: str, seconds: float) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(seconds)
+        self._is_said = False
+        try:
+            self._socket.connect(address.replace("@", "\0", 1) if address.startswith("@") else address)
+            self._socket.sendall(struct.pack("<qq", told_rank(os.environ), os.getpid()))
+        except OSError:
+            sys.exit(LOST_STATUS)  # the launcher is gone, and nobody will read why
+        self.descriptor = self._socket.fileno()
+
+    def startup(self, seconds: float) -> Startup:
+        """Return what this rank is told; on rank 0 the descriptors that come along take their places."""
+        try:
+            data, descriptors, _flags, _address = socket.recv_fds(self._socket, 1, MOST_DESCRIPTORS)
+        except OSError:
+            data, descriptors = b"", []
+        if not data:
+            sys.exit(LOST_STATUS)
+        startup = _read_startup(self.descriptor, seconds)
+        if startup.log:
+            log = os.open(startup.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            os.dup2(log, sys.stdout.fileno())
+            os.dup2(log, sys.stderr.fileno())
+            os.close(log)
+        if len(descriptors) > 1:  # more are only held open, as the lock of the run's folder
+            return msgspec.structs.replace(startup, listener=descriptors[0], events=descriptors[1])
+        return startup
+
+    def say_status(self, status: int) -> None:
+        """Tell the launcher, which is not the parent, how this process ends."""
+        if not self._is_said:
+            self._is_said = True
+            with contextlib.suppress(OSError):
+                self._socket.settimeout(0.0)
+                self._socket.send(bytes([status]))
+
+
+def told_rank(environ: Mapping[str, str]) -> int:
+    """Return the rank that an mpiexec told this process, -1 where it told none."""
+    text = next((environ[name] for name in RANK_VARIABLES if name in environ), "")
+    return int(text) if text.isdecimal() else -1
+
+
 def _die_with_parent() -> None:
     """Have the kernel end this process with its launcher, even while it is stopped; elsewhere the lifeline does."""
     if sys.platform == "linux":
@@ -132,8 +193,21 @@ def main() -> int:
     """Be one rank and return its exit status."""
     _die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    seconds = float(sys.argv[1])
+    if len(sys.argv) > 2:
+        call = Call(sys.argv[2], seconds)
+        code = be_rank(call.startup(seconds), call.descriptor, call.say_status)
+        call.say_status(code)
+        return code
     lifeline = sys.stdin.fileno()
-    startup = _read_startup(lifeline, float(sys.argv[1]))
+    return be_rank(_read_startup(lifeline, seconds), lifeline, lambda _status: None)
+
+
+def be_rank(startup: Startup, lifeline: int, say_status: Callable[[int], None]) -> int:
+    """Be the rank that a launcher asks for, and return its exit status.
+
+    `say_status` hears the status before a sudden end.
+    """
     rank = startup.seat.rank
     pipe = EventPipe(startup.events) if rank == 0 else None
 
@@ -141,6 +215,7 @@ def main() -> int:
         if pipe is not None:
             pipe.try_emit(Fault(text=loss.text, status=loss.status), FAULT_SECONDS)
         _log(loss.text)
+        say_status(loss.status)
 
     watchdog = Watchdog(startup.job.plan.timeout, on_loss)
     watchdog.watch_lifeline(lifeline)

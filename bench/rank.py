@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collmark.bench.session import Bound, Session
+from collmark.bench.start_page import BlockTimer
 from collmark.bench.threads import ThreadMeter
 from collmark.core.case import Case
 from collmark.core.errors import MeasurementError, one_line
@@ -20,6 +21,7 @@ from collmark.core.operation_table import OPERATIONS
 from collmark.core.payload import Segment
 from collmark.kernels.buffer import Comparison
 from collmark.kernels.loop import asynchronous_loop, blocking_loop
+from collmark.kernels.native import Program
 
 ENTER, EXIT, QUEUED, DEVICE = range(4)
 """Layers of a block's stamps; the last two only for asynchronous sessions."""
@@ -87,12 +89,23 @@ class Rank:
         The backend, opened.
     await_start : callable
         (timeout in s) to nothing: returns when the next repetition may begin.
+    arm : callable
+        (timeout in s) to nothing: gives what comes that much time, where a session agrees on starts by itself.
     """
 
-    def __init__(self, rank: int, session: Session, await_start: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        rank: int,
+        session: Session,
+        await_start: Callable[[float], None],
+        arm: Callable[[float], None] = lambda _timeout: None,
+    ) -> None:
         self.rank = rank
         self.session = session
+        self.agreed_I: NDArray[np.int64] | None = None
+        """Starts of the last block in ns, where the session's own timer agreed on them."""
         self._await_start = await_start
+        self._arm = arm
         self._meter = ThreadMeter()
         self._case: Case | None = None
         self._bound: Bound | None = None
@@ -130,7 +143,10 @@ class Rank:
         def await_start() -> None:
             self._await_start(timeout)
 
+        self.agreed_I = None
         try:
+            if session.timer is not None and bound.program is not None:
+                return self._timed_block(session.timer, bound.program, count, timeout)
             if not session.asynchronous:
                 return np.stack(blocking_loop(count, await_start, session.clock, bound.call))
             enter, queued, left, device = asynchronous_loop(
@@ -141,6 +157,13 @@ class Rank:
             msg = one_line(f"rank {self.rank} in {self._case}: {error}")
             raise MeasurementError(msg) from error
         return np.stack([enter, left, queued, device])
+
+    def _timed_block(self, timer: BlockTimer, program: Program, count: int, timeout: float) -> NDArray[np.int64]:
+        stamps = timer.block(
+            program, count, arm=lambda: self._arm(timeout), await_start=lambda: self._await_start(timeout)
+        )
+        self.agreed_I = stamps[0] if timer.agrees else None
+        return stamps[1:]
 
     def compare(self, epoch: int) -> Comparison:
         """Compare what was received with the payload of `epoch`."""

@@ -11,10 +11,13 @@ from typing import Protocol
 
 import msgspec
 
+from collmark.bench.start_page import BlockTimer
 from collmark.core.case import Case
 from collmark.core.expansion import Capability
+from collmark.core.plan import Plan
 from collmark.core.record import Evidence
 from collmark.kernels.buffer import Buffer
+from collmark.kernels.native import Program
 
 
 class World(Protocol):
@@ -48,6 +51,10 @@ class World(Protocol):
     def timeout(self) -> float:
         """Seconds after which silence means a fault."""
 
+    @property
+    def plan(self) -> Plan:
+        """What is to be measured, with what a library is asked for when it is opened."""
+
     def share(self, value: bytes) -> bytes:
         """Return rank 0's value on every rank; all ranks call it."""
 
@@ -67,6 +74,10 @@ class Bound(Protocol):
     def call(self) -> Callable[[], object]:
         """The operation, without arguments."""
 
+    @property
+    def program(self) -> Program | None:
+        """The operation as the native loop takes it; None where only `call` does."""
+
     def device_time(self) -> int:
         """Ns between the device's stamps around the last call; 0 without a device."""
 
@@ -84,6 +95,10 @@ class Session(Protocol):
     @property
     def clock(self) -> Callable[[], int]:
         """The host's clock in ns."""
+
+    @property
+    def timer(self) -> BlockTimer | None:
+        """Times whole blocks of programs; None where the loop in Python times calls."""
 
     def reserve(self, nbytes: int) -> None:
         """Allocate buffers of `nbytes`, the largest that any case will ask for, once and before all others."""
@@ -117,9 +132,12 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True):
         Why it cannot be used here, with the remedy; empty where it can. Imports nothing heavy.
     open : callable
         Opens a session on a group; imports the library.
+    needs_mpiexec : bool
+        Local ranks are started through the launcher of an MPI library.
     """
 
     name: str
     capability: Capability
     missing: Callable[[], str]
     open: Callable[[World], Session]
+    needs_mpiexec: bool = False

@@ -185,9 +185,11 @@ class ProcessTeam:
             ],
             axis=1,
         )
-        self._starts.end(layers_SRI[0])
         comparable = self.clock is Clock.SHARED
-        starts = np.array(self._starts.agreed, dtype=np.int64) if comparable else None
+        starts = self._local.agreed_I
+        if starts is None:
+            self._starts.end(layers_SRI[0])
+            starts = np.array(self._starts.agreed, dtype=np.int64) if comparable else None
         return Stamps(layers_SRI=layers_SRI, starts_I=starts, comparable=comparable)
 
     def compare(self, epoch: int) -> Check:

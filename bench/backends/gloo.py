@@ -55,6 +55,7 @@ class GlooSession:
     """torch.distributed's gloo process group on one rank."""
 
     asynchronous = False
+    timer = None
 
     def __init__(self, world: World) -> None:
         # torch's store warns of every client whose address has no name, on every rank.
@@ -130,6 +131,8 @@ class GlooSession:
 
 class GlooBound:
     """A case bound to tensors on one rank."""
+
+    program = None
 
     def __init__(self, session: GlooSession, case: Case) -> None:
         operation, exchange, rank = OPERATIONS[case.operation], case.exchange, session.world.rank

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collmark.bench.backends.gloo import GLOO
+from collmark.bench.backends.mpi import MPI
 from collmark.bench.backends.simulated import SIMULATED
 from collmark.core.registry import Registry
 
-BACKENDS = Registry("backend", {row.name: row for row in (GLOO, SIMULATED)})
+BACKENDS = Registry("backend", {row.name: row for row in (GLOO, MPI, SIMULATED)})

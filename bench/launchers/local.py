@@ -18,7 +18,7 @@ import msgspec
 
 from collmark.bench.event import Beat, Fault, LaunchEnded, LaunchStarted, PipedEvent
 from collmark.bench.job import Job, Seat
-from collmark.bench.launchers.rank_process import RankProcess, signal_name
+from collmark.bench.launchers.rank_process import RankHandle, RankProcess, signal_name
 from collmark.bench.measurement import Progress
 from collmark.bench.process import Startup
 from collmark.bench.runner import Finished
@@ -45,7 +45,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 class _Heart(threading.Thread):
     """Beats to the ranks, even while this process waits for a terminal or a pipe that takes no more output."""
 
-    def __init__(self, ranks: list[RankProcess]) -> None:
+    def __init__(self, ranks: list[RankHandle]) -> None:
         super().__init__(name="heart", daemon=True)
         self._ranks = ranks
         self._ended = threading.Event()
@@ -76,7 +76,8 @@ class LocalLaunch:
         self._job = job
         self._logs = logs
         self._keep = keep
-        self._ranks: list[RankProcess] = []
+        self._ranks: list[RankHandle] = []
+        self._is_stopping: Callable[[], bool] = lambda: False
         self._heart = _Heart(self._ranks)
         self._silence = start_patience(job.plan.timeout)
         self._heard = self._over_at = 0.0
@@ -100,6 +101,7 @@ class LocalLaunch:
         """
         if is_stopping():
             raise InterruptedRunError("stopped before the launch began")
+        self._is_stopping = is_stopping
         try:
             self._spawn()
             self._watch(emit, is_stopping)
@@ -126,30 +128,33 @@ class LocalLaunch:
 
     def _spawn_ranks(self, listener: socket.socket, write_end: int) -> None:
         self._logs.mkdir(exist_ok=True)
-        ranks = self._job.placement.ranks
-        address: tuple[str, int] = listener.getsockname()[:2]
         secret = secrets.token_bytes(32)
-        for rank in range(ranks):
-            leads = rank == 0
-            log = self._logs / f"launch-{self._job.launch:04d}-rank-{rank}.log"
-            inherited = (listener.fileno(), write_end, *self._keep) if leads else ()
-            process = RankProcess(rank, log, inherited, self._silence)
+        for rank in range(self._job.placement.ranks):
+            inherited = (listener.fileno(), write_end, *self._keep) if rank == 0 else ()
+            process = RankProcess(rank, self._log_of(f"rank-{rank}"), inherited, self._silence)
             self._ranks.append(process)
-            process.start(
-                Startup(
-                    job=self._job if leads else msgspec.structs.replace(self._job, cases=()),
-                    seat=Seat(
-                        rank=rank,
-                        ranks=ranks,
-                        local_rank=rank,
-                        addresses=(address,),
-                        secret=secret,
-                        patience=self._silence,
-                    ),
-                    listener=listener.fileno() if leads else -1,
-                    events=write_end if leads else -1,
-                )
-            )
+            process.start(self._startup_of(rank, secret, listener, write_end))
+
+    def _log_of(self, who: str) -> Path:
+        return self._logs / f"launch-{self._job.launch:04d}-{who}.log"
+
+    def _startup_of(self, rank: int, secret: bytes, listener: socket.socket, write_end: int) -> Startup:
+        """Return what a rank is told; rank 0 inherits the descriptors that are named."""
+        leads = rank == 0
+        address: tuple[str, int] = listener.getsockname()[:2]
+        return Startup(
+            job=self._job if leads else msgspec.structs.replace(self._job, cases=()),
+            seat=Seat(
+                rank=rank,
+                ranks=self._job.placement.ranks,
+                local_rank=rank,
+                addresses=(address,),
+                secret=secret,
+                patience=self._silence,
+            ),
+            listener=listener.fileno() if leads else -1,
+            events=write_end if leads else -1,
+        )
 
     def _watch(self, emit: Callable[[PipedEvent], None], is_stopping: Callable[[], bool]) -> None:
         os.set_blocking(self._events, False)

@@ -28,6 +28,8 @@ LARGEST_MOVED = 64 * 2**20  # bytes over all ranks: beyond it only times are sim
 class SimulatedBound:
     """A case bound on one simulated rank."""
 
+    program = None
+
     def __init__(self, session: SimulatedSession, send: HostBuffer | None, receive: Received | None) -> None:
         self.send = send
         self.receive = receive
@@ -82,6 +84,8 @@ class Mail:
 
 class SimulatedSession:
     """A session of one simulated rank."""
+
+    timer = None
 
     def __init__(self, world: World, rank: int, mails: dict[str, Mail]) -> None:
         self.world = world

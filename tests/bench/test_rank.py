@@ -33,6 +33,8 @@ def case_of(operation: str, *, in_place: bool = False) -> Case:
 class Bound:
     """Buffers in memory, and a call that copies what is sent to where it is received, or fails."""
 
+    program = None
+
     def __init__(self, case: Case, rank: int) -> None:
         operation, kind = OPERATIONS[case.operation], DTYPES[case.dtype]
         counts = [sum(s.count for s in law(case.exchange, rank)) for law in (operation.sends, operation.expects)]
@@ -59,6 +61,8 @@ class Bound:
 
 class Session:
     """A session whose clock counts its reads."""
+
+    timer = None
 
     def __init__(self, *, asynchronous: bool = False) -> None:
         self.asynchronous = asynchronous

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.mpi_libraries import path_of
 
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.event import PipedEvent
 from collmark.bench.job import Job
-from collmark.bench.launchers.local import LocalLaunch
+from collmark.bench.launchers.start import launch_of
 from collmark.bench.simulation.launch import simulate_launch
 from collmark.core.case import Case
 from collmark.core.dtype import DTYPES
@@ -29,7 +30,7 @@ SIZES = "32B,500B"  # about one element per rank of the widest type; a size that
 RAGGED = "zipf:2.5:3"  # at these sizes some pairs exchange nothing
 CASE_BUDGET = 0.02
 
-Launched = Callable[[str, int], dict[tuple[str, str, str], list[Record]]]
+Launched = Callable[[str, int, str], dict[tuple[str, str, str], list[Record]]]
 
 
 def combinations() -> list[tuple[str, str, str]]:
@@ -71,10 +72,14 @@ def cases_of(backend: str, ranks: int) -> tuple[Case, ...]:
     return (*cases, *(msgspec.structs.replace(case, root=ranks - 1) for case in last))
 
 
-def carry_out(backend: str, ranks: int, path: Path) -> RunFolder:
+def carry_out(backend: str, ranks: int, path: Path, mpi_library: str = "") -> RunFolder:
     """Measure everything a backend declares in one launch."""
-    cases = cases_of(backend, ranks)
-    plan = Plan(backends=(backend,), case_budget=CASE_BUDGET, simulation={"alpha": 1e-3})
+    return measure(backend, ranks, cases_of(backend, ranks), path, mpi_library)
+
+
+def measure(backend: str, ranks: int, cases: tuple[Case, ...], path: Path, mpi_library: str = "") -> RunFolder:
+    """Measure cases in one launch."""
+    plan = Plan(backends=(backend,), case_budget=CASE_BUDGET, simulation={"alpha": 1e-3}, mpi_library=mpi_library)
     run = Run(
         schema_version=SCHEMA_VERSION, label="", created="", version="", command=[], plan=plan, cases=list(cases),
         notices=[],
@@ -98,7 +103,7 @@ def carry_out(backend: str, ranks: int, path: Path) -> RunFolder:
     if backend == "simulated":
         simulate_launch(job, ignore, lambda: False)
     else:
-        LocalLaunch(job, path / "logs", keep=()).run(ignore, lambda: False)
+        launch_of(job, path / "logs", keep=()).run(ignore, lambda: False)
     return folder
 
 
@@ -106,23 +111,24 @@ def carry_out(backend: str, ranks: int, path: Path) -> RunFolder:
 def launched(tmp_path_factory: pytest.TempPathFactory) -> Launched:
     """Return a function that gives a backend's records by operation, dtype and reduction; processes start once."""
 
-    broken: dict[tuple[str, int], str] = {}
+    broken: dict[tuple[str, int, str], str] = {}
 
-    def launch(backend: str, ranks: int) -> dict[tuple[str, str, str], list[Record]]:
-        if (backend, ranks) in broken:
-            pytest.fail(f"the launch of {backend} on {ranks} ranks failed before: {broken[backend, ranks]}")
+    def launch(backend: str, ranks: int, library: str) -> dict[tuple[str, str, str], list[Record]]:
+        place = path_of(library) if library else ""
+        if (backend, ranks, library) in broken:
+            pytest.fail(f"the launch of {backend} on {ranks} ranks failed before: {broken[backend, ranks, library]}")
         try:
-            return once(backend, ranks)
+            return once(backend, ranks, place)
         except Exception as error:
-            broken[backend, ranks] = str(error)  # every one of many tests would start it again
+            broken[backend, ranks, library] = str(error)  # every one of many tests would start it again
             raise
 
     @functools.cache
-    def once(backend: str, ranks: int) -> dict[tuple[str, str, str], list[Record]]:
+    def once(backend: str, ranks: int, place: str) -> dict[tuple[str, str, str], list[Record]]:
         with pytest.MonkeyPatch.context() as patch:
             if backend == "simulated":
                 patch.setattr(os, "fsync", lambda _descriptor: None)
-            folder = carry_out(backend, ranks, tmp_path_factory.mktemp(backend) / f"run-{ranks}")
+            folder = carry_out(backend, ranks, tmp_path_factory.mktemp(backend) / f"run-{ranks}", place)
         found: dict[tuple[str, str, str], list[Record]] = {}
         for record in folder.records():
             if record.sentinel is None:

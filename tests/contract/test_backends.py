@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.contract.conftest import RAGGED, Launched, combinations, refusal
+from tests.mpi_libraries import PLACES, WHEEL
 
 from collmark.bench.backends.index import BACKENDS
 from collmark.core.case import Device
@@ -12,6 +13,7 @@ from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Tier
 from collmark.core.record import Clock, Record, Status
+from collmark.core.reduction import REDUCTIONS
 
 DIVIDED = {"all_gather", "reduce_scatter", "all_to_all", "all_to_all_v", "gather", "scatter"}
 RECEIVERS = {"reduce": 1, "gather": 1, "stream": 1, "ping_pong": 2, "bidirectional_stream": 2}
@@ -25,18 +27,22 @@ ESTIMANDS = {
     "bidirectional_stream": Estimand.PER_MESSAGE,
 }
 RANKS = {"simulated": (1, 2, 3, 4)}
+LIBRARIES = {"mpi": tuple(PLACES)}
 
 LAUNCHES = [
     pytest.param(
         backend,
         ranks,
-        id=f"{backend}-{ranks}",
+        library,
+        id=f"{backend}-{ranks}{'-' if library else ''}{library}",
         marks=[pytest.mark.gpu] if row.capability.device is Device.CUDA else [],
     )
     for backend, row in BACKENDS.items()
+    for library in LIBRARIES.get(backend, ("",))
     for ranks in RANKS.get(backend, (1, 2, 3))
+    if library in ("", WHEEL) or ranks == 2
 ]
-every_launch = pytest.mark.parametrize(("backend", "ranks"), LAUNCHES)
+every_launch = pytest.mark.parametrize(("backend", "ranks", "library"), LAUNCHES)
 
 
 def skip_unless_there(backend: str) -> None:
@@ -66,12 +72,15 @@ def received_elements(record: Record, ranks: int) -> int:
 
 @pytest.mark.timeout(300)  # the first of each backend also starts its processes
 @every_launch
-@pytest.mark.parametrize(("operation", "dtype", "reduction"), combinations())
-def test_operation(launched: Launched, backend: str, ranks: int, operation: str, dtype: str, reduction: str) -> None:
+@pytest.mark.parametrize("combination", combinations(), ids="-".join)
+def test_operation(
+    launched: Launched, backend: str, ranks: int, library: str, combination: tuple[str, str, str]
+) -> None:
     skip_unless_there(backend)
-    if undeclared := refusal(backend, ranks, operation, dtype, reduction):
+    operation = combination[0]
+    if undeclared := refusal(backend, ranks, *combination):
         pytest.skip(f"{backend} {undeclared}")
-    records = [r for r in launched(backend, ranks)[operation, dtype, reduction] if r.case.root == 0]
+    records = [r for r in launched(backend, ranks, library)[combination] if r.case.root == 0]
     row = OPERATIONS[operation]
     assert len(records) == (1 if not row.sized else 3 if row.ragged else 2)
     assert sorted(record.case.requested_nbytes for record in records) == (
@@ -132,19 +141,22 @@ def check_facts(record: Record, backend: str) -> None:
     assert record.clock is (Clock.VIRTUAL if backend == "simulated" else Clock.SHARED)
     if backend == "gloo":
         assert record.evidence.tier is Tier.LOOPBACK
+    if backend == "mpi":
+        assert record.evidence.tier is (Tier.SHARED_MEMORY if case.placement.ranks > 1 else Tier.UNKNOWN)
+        assert case.thread_level == "funneled"
     assert record.evidence.because
 
 
 @pytest.mark.timeout(300)
 @every_launch
 @pytest.mark.parametrize("operation", [name for name, row in OPERATIONS.items() if row.rooted])
-def test_another_root(launched: Launched, backend: str, ranks: int, operation: str) -> None:
+def test_another_root(launched: Launched, backend: str, ranks: int, library: str, operation: str) -> None:
     skip_unless_there(backend)
     if operation not in BACKENDS[backend].capability.operations:
         pytest.skip(f"{backend} has no {operation}")
     found = [
         record
-        for (name, _dtype, _reduction), records in launched(backend, ranks).items()
+        for (name, _dtype, _reduction), records in launched(backend, ranks, library).items()
         for record in records
         if name == operation and record.case.root == ranks - 1
     ]
@@ -157,10 +169,12 @@ def test_another_root(launched: Launched, backend: str, ranks: int, operation: s
 
 @pytest.mark.timeout(300)
 @every_launch
-def test_all_that_is_declared_was_measured_and_nothing_else(launched: Launched, backend: str, ranks: int) -> None:
+def test_all_that_is_declared_was_measured_and_nothing_else(
+    launched: Launched, backend: str, ranks: int, library: str
+) -> None:
     skip_unless_there(backend)
     declared = {combination for combination in combinations() if not refusal(backend, ranks, *combination)}
-    assert set(launched(backend, ranks)) == declared
+    assert set(launched(backend, ranks, library)) == declared
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -184,3 +198,12 @@ def test_refusals_are_few_and_have_their_reasons() -> None:
         (name, "avg") for name, dtype in DTYPES.items() if dtype.is_integer
     }
     assert all(reasons for reasons in refused["gloo"].values())
+    # MPI has no average, and no type of 16 bits to reduce.
+    reduced = {(dtype, reduction) for _operation, dtype, reduction in refused["mpi"] if reduction}
+    assert reduced == {
+        (dtype, reduction)
+        for dtype in DTYPES
+        for reduction in REDUCTIONS
+        if dtype.endswith("float16") or reduction == "avg"
+    }
+    assert all(reduction for _operation, _dtype, reduction in refused["mpi"])

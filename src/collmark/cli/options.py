@@ -68,6 +68,18 @@ SchedulingClass = Annotated[
     str | None, typer.Option("--scheduling", metavar="other|fifo", help="Scheduling class of the ranks.")
 ]
 Bind = Annotated[str | None, typer.Option("--bind", metavar="none|cores", help="Give each rank a share of the cores.")]
+Forms = Annotated[
+    list[str] | None,
+    typer.Option("--form", metavar="NAMES", help="How MPI is called: blocking,persistent,nonblocking."),
+]
+MpiLibrary = Annotated[
+    str | None,
+    typer.Option("--mpi-library", metavar="environment|site|PATH", help="Which MPI, where there are several."),
+]
+Threads = Annotated[
+    str | None,
+    typer.Option("--thread-level", metavar="LEVEL", help="Of MPI: single, funneled (the default), ... multiple."),
+]
 Messages = Annotated[
     str | None, typer.Option("--messages", metavar="N", help="Most messages in flight per call of a stream (64).")
 ]
@@ -149,6 +161,9 @@ PLAN_OPTIONS = {
     "timeout": "--timeout",
     "scheduling": "--scheduling",
     "bind": "--bind",
+    "form": "--form",
+    "mpi_library": "--mpi-library",
+    "thread_level": "--thread-level",
     "messages": "--messages",
     "traffic": "--traffic",
     "seed": "--seed",

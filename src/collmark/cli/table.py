@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from collmark.cli import figures
 from collmark.cli.layout import CONTINUED, Align, Column, Paint, lay_out
+from collmark.core.case import Form
 from collmark.core.record import Status
 from collmark.workflow.listing import Row
 from collmark.workflow.planning import placement_words
@@ -24,6 +25,8 @@ SIMULATED_WORD = "SIMULATED"
 def case_columns(rows: Sequence[Row]) -> list[Column]:
     """Return the columns that say what a case is."""
     cases = [row.case for row in rows]
+    is_plain = all(case.form is Form.BLOCKING for case in cases)
+    forms = [] if is_plain else [Column(name="form", cells=[str(case.form) for case in cases])]
     return [
         Column(name="operation", cells=[case.operation for case in cases]),
         Column(
@@ -34,6 +37,7 @@ def case_columns(rows: Sequence[Row]) -> list[Column]:
         Column(name="count", cells=[str(case.count) if case.nbytes else "-" for case in cases], align=Align.RIGHT),
         Column(name="dtype", cells=[case.dtype if case.nbytes else "-" for case in cases]),
         Column(name="redop", cells=[case.reduction or "-" for case in cases]),
+        *forms,
     ]
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from collmark.core.bounds import Count, Ordinal
 from collmark.core.dtype import DTYPES
+from collmark.core.errors import UnknownNameError
 from collmark.core.operation import Estimand, Exchange, check_ranks
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
@@ -59,6 +60,25 @@ class Binding(StrEnum):
     """An equal share of the host's cores for each rank, as mpirun does it."""
 
 
+class Form(StrEnum):
+    """How an operation of MPI is called."""
+
+    BLOCKING = "blocking"
+    PERSISTENT = "persistent"
+    """Set up once, then started and waited for (collectives: MPI 4)."""
+    NONBLOCKING = "nonblocking"
+    """Started and at once waited for."""
+
+
+class ThreadLevel(StrEnum):
+    """What MPI is asked to allow the threads of a process."""
+
+    SINGLE = "single"
+    FUNNELED = "funneled"
+    SERIALIZED = "serialized"
+    MULTIPLE = "multiple"
+
+
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """One point to measure; equal cases may be compared.
 
@@ -84,6 +104,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Messages per call.
     root : int
         Rank of the root.
+    form : Form
+        How it is called.
+    thread_level : str
+        Thread level of MPI; empty for other backends.
 
     Raises
     ------
@@ -110,12 +134,16 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     directions: Ordinal = 1
     messages: Ordinal = 1
     root: Count = 0
+    form: Form = Form.BLOCKING
+    thread_level: str = ""
 
     def __post_init__(self) -> None:
         """Check the names, also after decoding."""
         operation, _dtype = OPERATIONS[self.operation], DTYPES[self.dtype]
         if self.reduction:
             REDUCTIONS[self.reduction]
+        if self.thread_level and self.thread_level not in list(ThreadLevel):
+            raise UnknownNameError("thread level", self.thread_level, ThreadLevel)
         check_ranks(operation, self.placement.ranks)
         if operation.ragged:
             self._elements()
@@ -143,6 +171,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             f"{self.directions}way",
             f"{self.messages}msg",
             f"root{self.root}",
+            self.form,
+            self.thread_level or "-",
             self.traffic or "-",
         ]
         if OPERATIONS[self.operation].ragged:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from collmark.core.case import Case, Device
+from collmark.core.case import Case, Device, Form
 from collmark.core.dtype import DTYPES, Dtype
 from collmark.core.errors import PlanError, UnknownNameError
 from collmark.core.numeral import counted
@@ -43,6 +43,12 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
         Reductions it refuses for integer or floating types, with the reason.
     device : Device
         Where its buffers lie.
+    forms : tuple of Form
+        How its operations can be called.
+    takes_thread_level : bool
+        Whether figures depend on a thread level that its library is asked for.
+    unreduced : mapping of str to str
+        Element types that it moves and does not reduce, with the reason.
     """
 
     operations: Mapping[str, bool]
@@ -50,6 +56,9 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
     reductions: tuple[str, ...]
     except_for: Mapping[tuple[str, bool], str] = {}
     device: Device = Device.CPU
+    forms: tuple[Form, ...] = (Form.BLOCKING,)
+    takes_thread_level: bool = False
+    unreduced: Mapping[str, str] = {}
 
     def refusal(self, operation: Operation, dtype: Dtype, reduction: str) -> str:
         """Return why the combination cannot be done, empty where it can."""
@@ -59,6 +68,8 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
             return f"has no {dtype.name}; it has {', '.join(self.dtypes)}"
         if reduction and reduction not in self.reductions:
             return f"has no {reduction}; it has {', '.join(self.reductions)}"
+        if reduction and dtype.name in self.unreduced:
+            return self.unreduced[dtype.name]
         return self.except_for.get((reduction, dtype.is_integer), "")
 
 
@@ -67,6 +78,16 @@ class Expansion(msgspec.Struct, frozen=True, kw_only=True):
 
     cases: tuple[Case, ...]
     notices: tuple[str, ...]
+
+
+class _Point(msgspec.Struct, frozen=True, kw_only=True):
+    """One combination of a plan's axes, but for the size."""
+
+    backend: str
+    operation: Operation
+    dtype: Dtype
+    reduction: str
+    form: Form
 
 
 def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capability]) -> Expansion:
@@ -81,28 +102,20 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
     cases: dict[str, Case] = {}
     dropped: dict[str, list[int]] = {}
     merged = 0
-    for backend, operation, dtype, reduction in _combinations(plan):
-        capability = capabilities.get(backend)
+    for point in _combinations(plan):
+        operation = point.operation
+        capability = capabilities.get(point.backend)
         if capability is None:
-            problems.append(str(UnknownNameError("backend", backend, tuple(capabilities))))
+            problems.append(str(UnknownNameError("backend", point.backend, tuple(capabilities))))
             continue
-        refused = _refusal(capability, operation, dtype, reduction, placement.ranks)
+        refused = _refusal(capability, point, placement.ranks)
         if refused:
-            problems.append(f"{backend}: {refused}")
+            problems.append(f"{point.backend}: {refused}")
             continue
         for requested in parse_sweep(plan.sizes) if operation.sized else (0,):
-            case = _case(
-                plan,
-                placement,
-                capability=capability,
-                backend=backend,
-                operation=operation,
-                dtype=dtype,
-                reduction=reduction,
-                requested=requested,
-            )
+            case = _case(plan, placement, capability, point, requested)
             if operation.sized and case.nbytes == 0:
-                dropped.setdefault(f"{operation.name} {dtype.name}", []).append(requested)
+                dropped.setdefault(f"{operation.name} {point.dtype.name}", []).append(requested)
             elif case.key in cases:
                 merged += 1
             else:
@@ -139,21 +152,27 @@ def _idle(plan: Plan) -> Iterator[str]:
             yield f"{field} {text}: no effect, since no operation of the plan {words}"
 
 
-def _combinations(plan: Plan) -> Iterator[tuple[str, Operation, Dtype, str]]:
+def _combinations(plan: Plan) -> Iterator[_Point]:
     for backend in plan.backends:
         for name in plan.operations:
             operation = OPERATIONS[name]
             # Without payload or reduction an axis has one point.
             for dtype in plan.dtypes if operation.sized else plan.dtypes[:1]:
                 for reduction in plan.reductions if operation.reduces else ("",):
-                    yield backend, operation, DTYPES[dtype], reduction
+                    for form in plan.forms:
+                        yield _Point(
+                            backend=backend, operation=operation, dtype=DTYPES[dtype], reduction=reduction, form=form
+                        )
 
 
-def _refusal(capability: Capability, operation: Operation, dtype: Dtype, reduction: str, ranks: int) -> str:
+def _refusal(capability: Capability, point: _Point, ranks: int) -> str:
+    operation, dtype, reduction = point.operation, point.dtype, point.reduction
     what = f"{operation.name} {dtype.name} {reduction}".rstrip()
     refused = capability.refusal(operation, dtype, reduction)
     if refused:
         return f"{what}: {refused}"
+    if point.form not in capability.forms:
+        return f"has no {point.form} form; it has {', '.join(capability.forms)}"
     # With one result for all epochs stale data would pass.
     if reduction and contribution_of(reduction, ranks, dtype).span < 2:
         return f"{what}: a result over {counted(ranks, 'rank')} cannot be checked exactly"
@@ -164,18 +183,8 @@ def _refusal(capability: Capability, operation: Operation, dtype: Dtype, reducti
     return ""
 
 
-def _case(
-    plan: Plan,
-    placement: Placement,
-    *,
-    capability: Capability,
-    backend: str,
-    operation: Operation,
-    dtype: Dtype,
-    reduction: str,
-    requested: int,
-) -> Case:
-    ranks = placement.ranks
+def _case(plan: Plan, placement: Placement, capability: Capability, point: _Point, requested: int) -> Case:
+    ranks, operation, dtype = placement.ranks, point.operation, point.dtype
     block = operation.block_of(requested, ranks=ranks, itemsize=dtype.itemsize)
     counts = None
     if operation.ragged:
@@ -186,12 +195,12 @@ def _case(
         messages = min(plan.messages, max(LEAST_MESSAGES, IN_FLIGHT // max(1, nbytes)))
     return Case(
         operation=operation.name,
-        backend=backend,
+        backend=point.backend,
         dtype=dtype.name,
         placement=placement,
         nbytes=nbytes,
         requested_nbytes=requested,
-        reduction=reduction,
+        reduction=point.reduction,
         device=capability.device,
         traffic=plan.traffic if operation.ragged else "",
         scheduling=plan.scheduling,
@@ -199,4 +208,6 @@ def _case(
         in_place=capability.operations[operation.name],
         directions=operation.both_ways(ranks),
         messages=messages,
+        form=point.form,
+        thread_level=plan.thread_level if capability.takes_thread_level else "",
     )

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from collmark.core.bounds import LARGEST, Count, NotNegative, Ordinal
-from collmark.core.case import Binding, Scheduling
+from collmark.core.case import Binding, Form, Scheduling, ThreadLevel
 from collmark.core.decoding import decoded, unknown_key
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import PlanError, UsageError, excerpt, short_path
@@ -63,6 +63,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Seconds after which a silent rank is given up; a call predicted to last longer has ten times that.
     scheduling, binding : Scheduling, Binding
         Scheduling class of the ranks, and the cores that each may run on.
+    forms : tuple of Form
+        How operations of MPI are called: an axis.
+    mpi_library : str
+        Which MPI: environment, site, or a path; empty for the only one there is. A run holds the path.
+    thread_level : ThreadLevel
+        That MPI is asked for.
     messages : int
         Most messages in flight per call of a stream.
     seed : int
@@ -87,6 +93,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     timeout: NotNegative = 30.0
     scheduling: Scheduling = Scheduling.OTHER
     binding: Binding = Binding.NONE
+    forms: tuple[Form, ...] = (Form.BLOCKING,)
+    mpi_library: str = ""
+    thread_level: ThreadLevel = ThreadLevel.FUNNELED
     messages: Ordinal = 64
     seed: Count = 1
     samples: Count = 64 * 2**20
@@ -241,6 +250,13 @@ scheduling = "other"
 # "cores" gives each rank an equal share of the cores, as mpirun does; "none" leaves it to the system.
 binding = "none"
 
+# Of the mpi backend: {forms}. Which library (environment: the one
+# of a wheel; site: that of mpiexec on the path; or a path), and the thread level that it is asked for; multiple makes
+# small operations slower.
+forms = ["blocking"]
+mpi_library = ""
+thread_level = "funneled"
+
 # Most messages in flight per call of stream and bidirectional_stream.
 messages = 64
 
@@ -264,4 +280,5 @@ def plan_template() -> str:
         operations=", ".join(OPERATIONS.names()),
         dtypes=", ".join(DTYPES.names()),
         reductions=", ".join(REDUCTIONS.names()),
+        forms=", ".join(Form),
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from collmark.bench import environment, scheduling
 from collmark.bench.backends.index import BACKENDS
+from collmark.bench.backends.mpi_library import check_launcher, choose
 from collmark.bench.launchers.joined import Joined
 from collmark.bench.memory import check_memory
 from collmark.bench.simulation.spec import check_ranks_of, read_simulation
@@ -76,6 +78,9 @@ def prepare(plan: Plan, *, ranks: int | None, oversubscribe: bool, joined: Joine
     read_simulation(plan.simulation)
     plan = msgspec.structs.replace(plan, placements=_placements(plan, ranks, joined))
     warnings: list[str] = []
+    if any(BACKENDS[name].needs_mpiexec for name in plan.backends):
+        plan, words = with_mpi_library(plan, joined, os.environ)
+        warnings.append(words)
     if not _measures(plan) and any(placement.ranks > MOST_SIMULATED_RANKS for placement in plan.placements):
         raise UsageError(f"at most {MOST_SIMULATED_RANKS} ranks are simulated")
     if _measures(plan):
@@ -92,6 +97,30 @@ def prepare(plan: Plan, *, ranks: int | None, oversubscribe: bool, joined: Joine
         notices=tuple(dict.fromkeys(notice for expansion in expansions for notice in expansion.notices)),
         warnings=tuple(warnings),
     )
+
+
+def with_mpi_library(plan: Plan, joined: Joined | None, environ: Mapping[str, str]) -> tuple[Plan, str]:
+    """Return the plan with the MPI library that it uses here, and what the user should see of it.
+
+    Raises
+    ------
+    UsageError
+        If there are several and none was chosen.
+    UnavailableError
+        If there is none, or the ranks were started by the launcher of another.
+    """
+    library = choose(plan.mpi_library, environ)
+    words = f"MPI is {library}"
+    if joined is not None:
+        check_launcher(library, joined.launcher, environ)
+    else:
+        if not library.mpiexec:
+            raise UnavailableError(
+                f"no mpiexec belongs to {library}: install it (Debian: openmpi-bin), choose another library with "
+                "--mpi-library, or start the ranks yourself: mpiexec -n N collmark run ... --into RUN"
+            )
+        words += f", started by {library.mpiexec}"
+    return msgspec.structs.replace(plan, mpi_library=library.path), words
 
 
 def check_planted(plan: Plan, cases: Sequence[Case]) -> None:

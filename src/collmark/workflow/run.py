@@ -17,8 +17,8 @@ from collmark import __version__
 from collmark.bench.event import Event, LaunchStarted, PipedEvent, RunStarted
 from collmark.bench.job import Job
 from collmark.bench.launchers.joined import Joined
-from collmark.bench.launchers.local import LocalLaunch
 from collmark.bench.launchers.seating import be_rank, turn_away
+from collmark.bench.launchers.start import launch_of
 from collmark.bench.memory import check_memory
 from collmark.bench.simulation.launch import simulate_launch
 from collmark.core.case import Case
@@ -208,7 +208,7 @@ class _Execution:
             elif self._joined:
                 be_rank(self._joined, job, self._emit, lambda: self._signals.received, self._on_fault)
             else:
-                launch = LocalLaunch(job, self._folder.path / "logs", keep=(self._lock,))
+                launch = launch_of(job, self._folder.path / "logs", keep=(self._lock,))
                 launch.run(self._emit, self._signals.is_stopping)
         except InterruptedRunError as error:
             self._mark(Outcome.INTERRUPTED, str(error))
