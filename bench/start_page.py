@@ -86,9 +86,9 @@ class BlockTimer:
         self.loop = loop
         self._page = page
         self._words_of = words_of
-        self._place = Place(rank=rank, ranks=ranks, crowded=int(crowded), sequence=1)
+        self.place = Place(rank=rank, ranks=ranks, crowded=int(crowded), sequence=1)
         if page is not None:
-            self._place.page = ctypes.addressof(ctypes.c_char.from_buffer(page))
+            self.place.page = ctypes.addressof(ctypes.c_char.from_buffer(page))
 
     @property
     def agrees(self) -> bool:
@@ -130,7 +130,7 @@ class BlockTimer:
         done = 0
         while done < count:
             arm()
-            stamps, fault = self.loop.block(self._place, program, count=count - done, batch=batch, limit=BLOCK_NS)
+            stamps, fault = self.loop.block(self.place, program, count=count - done, batch=batch, limit=BLOCK_NS)
             self._check(fault)
             parts.append(stamps)
             done += stamps.shape[1]

@@ -97,6 +97,8 @@ class NativeLoop:
         self._once = _function(library, "collmark_once", None, pointer, number, number, pointer, pointer)
         self._alone = _function(library, "collmark_alone", None, pointer, number, number, pointer)
         self._page_nbytes = _function(library, "collmark_page_bytes", number, number)
+        self.start = _function(library, "collmark_start", None, pointer)
+        self.start_address = ctypes.cast(library.collmark_start, ctypes.c_void_p).value or 0
         self._nothing = ctypes.cast(library.collmark_nothing, ctypes.c_void_p).value or 0
 
     def page_nbytes(self, ranks: int) -> int:

@@ -26,6 +26,7 @@
 #define CLOSE 20000   /* ns before a start in which the core is kept */
 #define SMALLEST 2000 /* ns of slack: a cache line to every rank, and a read of the clock */
 #define LARGEST 5000000
+#define LONG 1000000000
 
 typedef intptr_t word;
 
@@ -44,7 +45,7 @@ struct head {
 };
 struct line {
     _Atomic int64_t ready; /* number of the repetition that this rank waits for */
-    int64_t late;          /* ns by which it entered the one before after its start */
+    int64_t late;          /* ns by which it came too late for the one before */
     char rest[LINE - 2 * sizeof(int64_t)];
 };
 struct page {
@@ -168,11 +169,24 @@ static int64_t take_start(struct place *place, int64_t limit)
     return head->start;
 }
 
-static void await_start(const struct place *place, int64_t start)
+static void await_start(struct place *place, int64_t start)
 {
-    for (int64_t left = start - now(); left > 0; left = start - now())
+    int64_t left;
+    while ((left = start - now()) > 0)
         if (place->crowded && left > CLOSE)
             sched_yield();
+    place->late = -left;
+}
+
+/* Agree on a start and wait for it: for other loops in the same process, which are compared with this one. */
+void collmark_start(struct place *place)
+{
+    int64_t start;
+    do
+        start = place->rank ? take_start(place, LONG) : give_start(place, INT64_MAX, LONG);
+    while (start == 0);
+    place->sequence++;
+    await_start(place, start);
 }
 
 /* Time repetitions of `batch` programs each until `count` are done, rank 0 has had `limit` ns, or a call failed.
@@ -199,7 +213,6 @@ int64_t collmark_block(struct place *place, const struct step *steps, int64_t st
         for (int64_t turn = 0; turn < batch; turn++)
             faults |= perform_all(steps, step_count);
         int64_t leave = now();
-        place->late = enter - start;
         stamps[done] = start;
         stamps[count + done] = enter;
         stamps[2 * count + done] = leave;

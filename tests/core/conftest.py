@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 from tests.core.stored import RUN, record_of
 
-from collmark.core.case import Case
+from collmark.core.case import Case, ThreadLevel
 from collmark.core.dtype import DTYPES
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
@@ -43,6 +43,7 @@ FIELDS: dict[Any, dict[str, st.SearchStrategy[Any]]] = {
         "dtype": st.sampled_from(sorted(DTYPES)),
         "reduction": st.just("") | st.sampled_from(sorted(REDUCTIONS)),
         "traffic": st.sampled_from(["", "uniform", "zipf:1.2:3"]),
+        "thread_level": st.sampled_from(["", *ThreadLevel]),
     },
     Placement: {"nodes": st.integers(1, 3), "ranks_per_node": st.integers(2, 4)},
 }

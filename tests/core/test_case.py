@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collmark.core.case import Binding, Buffers, Cadence, Case, Device, Scheduling
-from collmark.core.errors import UsageError
+from collmark.core.case import Binding, Buffers, Cadence, Case, Device, Form, Scheduling, ThreadLevel
+from collmark.core.errors import UnknownNameError, UsageError
 from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
@@ -43,6 +43,8 @@ OTHERS: dict[str, Any] = {
     "directions": 2,
     "messages": 64,
     "root": 1,
+    "form": Form.PERSISTENT,
+    "thread_level": ThreadLevel.MULTIPLE,
 }
 
 
@@ -54,6 +56,11 @@ def test_every_field_but_the_requested_size_is_tried() -> None:
 def test_the_key_changes_with_every_field_that_matters(field: str) -> None:
     changed = msgspec.structs.replace(CASE, **{field: OTHERS[field]})
     assert changed.key != CASE.key
+
+
+def test_a_thread_level_that_mpi_does_not_know_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="unknown thread level 'some'; allowed: single, funneled, "):
+        msgspec.structs.replace(CASE, thread_level="some")
 
 
 def ragged(requested: int, ranks: int = 4, traffic: str = "zipf:1.2") -> Case:

@@ -30,6 +30,9 @@ OTHER = {
     "--timeout": ["1 min"],
     "--scheduling": ["fifo"],
     "--bind": ["cores"],
+    "--form": ["nonblocking"],
+    "--mpi-library": ["site"],
+    "--thread-level": ["multiple"],
     "--messages": ["8"],
     "--traffic": ["zipf:1.2"],
     "--seed": ["2"],
@@ -62,7 +65,8 @@ def test_option_changes_exactly_its_field(option: str) -> None:
 @pytest.mark.parametrize("option", [name for name in OTHER if name not in ("--seed", "--samples", "--timeout")])
 def test_option_changes_what_is_measured(option: str) -> None:
     base = {"--operation": ["all_reduce,all_to_all_v,stream"], "--sizes": ["64KiB"]}
-    given = base | ({"--backend": ["simulated"]} if option == "--simulate" else {})
+    needs = {"--simulate": ["simulated"], "--form": ["mpi"]}
+    given = base | ({"--backend": needs[option]} if option in needs else {})
     before, after = preview(make_plan(None, given), 2), preview(make_plan(None, given | {option: OTHER[option]}), 2)
     assert (before.cases, before.records, before.at_most, before.plan) != (
         after.cases,

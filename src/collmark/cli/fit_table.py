@@ -27,6 +27,8 @@ VARYING = (
     "binding",
     "directions",
     "root",
+    "form",
+    "thread_level",
     "estimand",
 )
 
