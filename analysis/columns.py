@@ -109,6 +109,10 @@ OF_RECORD: dict[str, tuple[Column, Callable[[Record], object]]] = {
     "maximum": (_number("largest T", "s"), lambda r: r.timing and r.timing.maximum),
     "repetitions": (_whole("repetitions timed"), lambda r: r.timing.repetitions if r.timing else 0),
     "tau": (_number("autocorrelation time", "repetitions"), lambda r: r.timing and r.timing.tau),
+    "overlap": (
+        _number("share of a non-blocking call's time that as long a computation hides"),
+        lambda r: r.overlap,
+    ),
     "longest": (_number("median of D_max, the longest local duration", "s"), lambda r: r.ranks and r.ranks.longest),
     "skewed": (
         _number("share of repetitions whose ranks entered over 10 % of L apart"),

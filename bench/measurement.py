@@ -14,7 +14,7 @@ from collmark.bench.stamps import Stamps, joined, repetition_times
 from collmark.bench.stopping import StoppingRule
 from collmark.bench.summary import summarise_ranks, summarise_time
 from collmark.bench.team import Team
-from collmark.core.case import Case
+from collmark.core.case import Case, Form
 from collmark.core.errors import InterruptedRunError, UnavailableError
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.record import SCHEMA_VERSION, Check, Clock, Record, Sentinel, Status
@@ -24,6 +24,7 @@ WARMUP_SECONDS = 0.02
 FIRST_CALL_PATIENCE = 3  # the first call also sets up connections
 PATIENCE = 10  # x the predicted duration
 REPORT_SECONDS = 0.2  # between reports: whoever shows them runs on the same cores
+OVERLAP_LEAST, OVERLAP_MOST = 5, 200  # repetitions
 LONGEST_BLOCK = 0.2  # s: so often progress is shown and a stop is heard
 
 
@@ -130,6 +131,7 @@ class Measurement:
         self._team.neutralise()
         warmup_calls, pace = self._warm_up(case, deadline)
         stamps, rule = self._repeat(case, deadline - check_seconds, pace)
+        overlap = self._overlap(case, stamps, deadline)
         after, _last = self._check(case, poison=False)
         check = _both(before, after, _barrier_check(case, stamps))
         if check.wrong:
@@ -148,6 +150,7 @@ class Measurement:
                 warmup_calls=warmup_calls,
                 enqueue=None if queued_RI is None else float(np.median(queued_RI.max(axis=0))),
                 device=None if device_RI is None else float(np.median(device_RI.max(axis=0))),
+                overlap=overlap,
                 busy_threads=busy or None,
                 cores=cores or None,
             ),
@@ -204,6 +207,24 @@ class Measurement:
                 break
         return joined(blocks), rule
 
+    def _overlap(self, case: Case, alone: Stamps, deadline: float) -> float | None:
+        """Return the share of a non-blocking call that a computation hides; None where that cannot be measured.
+
+        As osu_iallreduce and its like (OSU micro-benchmarks) define it, and IMB-NBC where the computation takes as long
+        as the call: 1 - (t_both - t_computation) / t_alone, of means over ranks, within 0 and 1.
+        """
+        if case.form is not Form.NONBLOCKING or OPERATIONS[case.operation].pair:
+            return None  # there and back is one message after the other: nothing is left to hide it behind
+        seconds = _mean_over_ranks(alone)
+        count = int((deadline - self._team.now()) / max(2 * seconds, 1e-6))
+        count = min(max(count, OVERLAP_LEAST), OVERLAP_MOST)
+        compute = max(1, round(seconds * 1e9))
+        try:
+            both = self._team.block(count, self._patience(2 * seconds), compute)
+        except UnavailableError:
+            return None
+        return min(1.0, max(0.0, 1 - (_mean_over_ranks(both) - compute * 1e-9) / seconds))
+
     def _report_progress(self, case: Case, done: int, rule: StoppingRule) -> None:
         if time.monotonic() - self._reported < REPORT_SECONDS:
             return
@@ -218,6 +239,11 @@ class Measurement:
 
     def _patience(self, predicted: float) -> float:
         return max(self._terms.timeout, PATIENCE * predicted)
+
+
+def _mean_over_ranks(stamps: Stamps) -> float:
+    """Return the mean over ranks of the median of local durations, in s."""
+    return max(1e-9, float(np.median(stamps.local_RI, axis=1).mean()))
 
 
 def _barrier_check(case: Case, stamps: Stamps) -> Check:

@@ -16,7 +16,7 @@ from collmark.bench.session import Bound, Session
 from collmark.bench.start_page import BlockTimer
 from collmark.bench.threads import ThreadMeter
 from collmark.core.case import Case
-from collmark.core.errors import MeasurementError, one_line
+from collmark.core.errors import MeasurementError, UnavailableError, one_line
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.payload import Segment
 from collmark.kernels.buffer import Comparison
@@ -51,10 +51,11 @@ class Neutralise(msgspec.Struct, frozen=True, tag=True):
 
 
 class Block(msgspec.Struct, frozen=True, tag=True):
-    """Time `count` repetitions, each of which may take `timeout` seconds."""
+    """Time `count` repetitions, each of which may take `timeout` seconds; with a computation of `compute` ns inside."""
 
     count: int
     timeout: float
+    compute: int = 0
 
 
 class Compare(msgspec.Struct, frozen=True, tag=True):
@@ -136,8 +137,12 @@ class Rank:
         if case is not None and case.in_place and case.reduction and bound.send is not None:
             bound.send.write_neutral()
 
-    def block(self, count: int, timeout: float) -> NDArray[np.int64]:
-        """Time `count` repetitions; return stamps in ns, shape (2, count), or (4, count) if asynchronous."""
+    def block(self, count: int, timeout: float, compute: int = 0) -> NDArray[np.int64]:
+        """Time `count` repetitions; return stamps in ns, shape (2, count), or (4, count) if asynchronous.
+
+        With `compute`, every rank computes for so many ns between a non-blocking call and its wait; UnavailableError
+        where the case is none.
+        """
         bound, session = self._require(), self.session
 
         def await_start() -> None:
@@ -145,8 +150,11 @@ class Rank:
 
         self.agreed_I = None
         try:
-            if session.timer is not None and bound.program is not None:
-                return self._timed_block(session.timer, bound.program, count, timeout)
+            program = bound.overlapping(compute) if compute else bound.program
+            if session.timer is not None and program is not None:
+                return self._timed_block(session.timer, program, count, timeout)
+            if compute:
+                raise UnavailableError("overlap is measured by the native loop, in non-blocking form")
             if not session.asynchronous:
                 return np.stack(blocking_loop(count, await_start, session.clock, bound.call))
             enter, queued, left, device = asynchronous_loop(

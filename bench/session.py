@@ -78,6 +78,9 @@ class Bound(Protocol):
     def program(self) -> Program | None:
         """The operation as the native loop takes it; None where only `call` does."""
 
+    def overlapping(self, compute: int) -> Program | None:
+        """Return `program` with a computation of so many ns before the wait; None unless it is non-blocking."""
+
     def device_time(self) -> int:
         """Ns between the device's stamps around the last call; 0 without a device."""
 

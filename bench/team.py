@@ -57,8 +57,8 @@ class Team(Protocol):
     def neutralise(self) -> None:
         """Make repeated calls harmless where they work in place."""
 
-    def block(self, count: int, timeout: float) -> Stamps:
-        """Time `count` repetitions on every rank."""
+    def block(self, count: int, timeout: float, compute: int = 0) -> Stamps:
+        """Time `count` repetitions on every rank; with `compute`, each computes for so many ns inside."""
 
     def compare(self, epoch: int) -> Check:
         """Compare what every rank received."""
@@ -175,13 +175,13 @@ class ProcessTeam:
         """Make repeated calls harmless where they work in place."""
         self._everywhere(Neutralise())
 
-    def block(self, count: int, timeout: float) -> Stamps:
-        """Time `count` repetitions on every rank."""
+    def block(self, count: int, timeout: float, compute: int = 0) -> Stamps:
+        """Time `count` repetitions on every rank; with `compute`, each computes for so many ns inside."""
         self._starts.agreed = []
         layers_SRI = np.stack(
             [
                 np.frombuffer(reply, dtype=np.int64).reshape(-1, count)
-                for reply in self._everywhere(Block(count=count, timeout=timeout))
+                for reply in self._everywhere(Block(count=count, timeout=timeout, compute=compute))
             ],
             axis=1,
         )
@@ -250,8 +250,8 @@ def perform(rank: Rank, command: Command) -> bytes:
             rank.prepare(epoch, poison=poison)
         case Neutralise():
             rank.neutralise()
-        case Block(count=count, timeout=timeout):
-            return rank.block(count, timeout).tobytes()
+        case Block(count=count, timeout=timeout, compute=compute):
+            return rank.block(count, timeout, compute).tobytes()
         case Compare(epoch=epoch):
             return msgspec.msgpack.encode(rank.compare(epoch))
         case CountThreads():

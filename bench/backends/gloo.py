@@ -145,6 +145,9 @@ class GlooBound:
         receive, self.receive = session.view(0 if case.in_place else 1, case, received)
         self.call: Callable[[], object] = _CALLS[case.operation](_Call(session, case, send, receive))
 
+    def overlapping(self, _compute: int) -> None:
+        """No program."""
+
     def device_time(self) -> int:
         """No device."""
         return 0

@@ -24,7 +24,7 @@ from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Tier
 from collmark.core.record import Evidence
 from collmark.kernels.buffer import HostBuffer
-from collmark.kernels.native import NativeLoop, Program, load_loop
+from collmark.kernels.native import NativeLoop, Program, Step, load_loop
 
 NO_SUCH_TYPE = "MPI has no such type to reduce; it is only moved, as 16-bit words"
 CAPABILITY = Capability(
@@ -192,6 +192,15 @@ class MpiBound:
             self.release()
             raise
         self.call: Callable[[], object] = self.program.call
+
+    def overlapping(self, compute: int) -> Program | None:
+        """Return the program with a computation of so many ns before the wait; None unless it is non-blocking."""
+        timer, case = self._session.timer, self._call.case
+        if timer is None or case.form is not Form.NONBLOCKING or OPERATIONS[case.operation].pair:
+            return None
+        *begun, wait = self.program.calls
+        computed = Step(timer.loop.compute_address, (compute,))
+        return Program([*begun, computed, wait], self.program.keeps)
 
     def device_time(self) -> int:
         """No device."""

@@ -36,6 +36,9 @@ class SimulatedBound:
         self.call: Callable[[], object] = session.queue if session.asynchronous else session.call_through
         self._session = session
 
+    def overlapping(self, _compute: int) -> None:
+        """No program."""
+
     def device_time(self) -> int:
         """Ns between the virtual device's stamps."""
         return self._session.world.device_time(self._session.rank)
@@ -212,8 +215,9 @@ class SimulatedTeam:
     def neutralise(self) -> None:
         """Data is moved only when it is looked at: repeated calls cannot overflow."""
 
-    def block(self, count: int, timeout: float) -> Stamps:
+    def block(self, count: int, timeout: float, compute: int = 0) -> Stamps:
         """Time `count` repetitions on every rank."""
+        assert not compute, "nothing simulated is called in non-blocking form"
         layers_SRI = np.stack([member.block(count, timeout) for member in self._each()], axis=1)
         return Stamps(layers_SRI=layers_SRI, starts_I=None, comparable=True)
 

@@ -209,7 +209,8 @@ class Contest:
             "all_to_all": (comm.Alltoall, [send, count, element], [receive, count, element]),
             "broadcast": (comm.Bcast, [send, count, element], 0),
         }
-        return functools.partial(*words[case.operation])
+        call, *arguments = words[case.operation]
+        return functools.partial(call, *arguments)
 
 
 def _ping_pong(comm: Any, rank: int, send: Any, receive: Any) -> Callable[[], object]:  # noqa: ANN401 - mpi4py's

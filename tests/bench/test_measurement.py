@@ -12,7 +12,7 @@ import pytest
 
 from collmark.bench.measurement import Measured, Measurement, Progress, Terms
 from collmark.bench.stamps import Stamps
-from collmark.core.case import Case
+from collmark.core.case import Case, Form
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
 from collmark.core.operation import Estimand
 from collmark.core.placement import Placement, Tier
@@ -51,6 +51,7 @@ class ScriptedTeam:
         self.checks: Iterator[Check] = repeat(RIGHT)
         self.check_seconds = 0.0
         self.early = 0.0
+        self.hides = 0.0  # share of a call that a computation inside does not lengthen
         self.bind_error: Exception | None = None
         self.threads = (0, 0)
 
@@ -72,12 +73,14 @@ class ScriptedTeam:
     def neutralise(self) -> None:
         self.log.append("neutralise")
 
-    def block(self, count: int, timeout: float) -> Stamps:
+    def block(self, count: int, timeout: float, compute: int = 0) -> Stamps:
         self.log.append(f"block {count}")
         self.blocks.append((count, timeout))
         stamps = np.zeros((self.layers, 2, count), np.int64)
         for index in range(count):
             duration = next(self.durations)
+            if compute:
+                duration += compute * 1e-9 - self.hides * duration
             begun = round(self.time * 1e9)
             stamps[0, :, index] = begun
             stamps[1, :, index] = begun + round(duration * 1e9)
@@ -115,6 +118,19 @@ def measured(
 def noisy(seconds: float, cv: float) -> Iterator[float]:
     random = np.random.default_rng(5)
     return (seconds * float(np.exp(cv * random.standard_normal())) for _ in itertools.count())
+
+
+@pytest.mark.parametrize(("hides", "expected"), [(0.0, 0.0), (0.25, 0.25), (1.0, 1.0), (-0.5, 0.0)])
+def test_overlap_is_the_share_that_a_computation_as_long_as_the_call_hides(hides: float, expected: float) -> None:
+    team = ScriptedTeam(repeat(1e-3))
+    team.hides = hides
+    case = msgspec.structs.replace(CASE, form=Form.NONBLOCKING)
+    assert measured(team, case).record.overlap == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("form", [Form.BLOCKING, Form.PERSISTENT])
+def test_other_forms_have_no_overlap(form: Form) -> None:
+    assert measured(ScriptedTeam(repeat(1e-3)), msgspec.structs.replace(CASE, form=form)).record.overlap is None
 
 
 def test_the_course_of_a_case() -> None:

@@ -67,6 +67,9 @@ def result_columns(rows: Sequence[Row]) -> list[Column]:
             styles=["muted" if row.status is None else STATUS_STYLE[row.status] for row in rows],
         ),
     ]
+    if any(row.overlap is not None for row in rows):
+        shares = ["-" if row.overlap is None else f"{row.overlap * 100:.0f}" for row in rows]
+        columns.insert(4, Column(name="overlap", unit="(%)", cells=shares, align=Align.POINT))
     if len({row.launches for row in rows if row.launches}) > 1:
         columns.insert(2, Column(name="n", cells=[str(row.launches) for row in rows], align=Align.POINT))
     return columns

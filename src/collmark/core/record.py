@@ -192,6 +192,9 @@ class Record(_Stored, frozen=True, kw_only=True):
         NotNegative | None, meaning("median time to enqueue on the slowest rank, asynchronous backends", S)
     ] = None
     device: Annotated[NotNegative | None, meaning("median of the longest device interval", S)] = None
+    overlap: Annotated[
+        Share | None, meaning("share of a non-blocking call's time that as long a computation hides")
+    ] = None
     busy_threads: Annotated[
         Count | None, meaning("threads that ran during the case, over the ranks of the busiest host")
     ] = None

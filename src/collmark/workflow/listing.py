@@ -42,6 +42,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         The worst of the launches; None where there is no record yet.
     share : (int, int)
         Records of that status, and records.
+    overlap : float or None
+        Median over launches of the share of a non-blocking call that a computation hides.
     """
 
     case: Case
@@ -53,6 +55,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     wrong: int | None
     status: Status | None
     share: tuple[int, int]
+    overlap: float | None = None
 
     @property
     def is_over_launches(self) -> bool:
@@ -85,6 +88,7 @@ def _row(case: Case, records: Sequence[Record]) -> Row:
             if len(timings) == 1 and lower is not None and upper is not None:
                 half_width = max(upper - seconds, seconds - lower) / seconds
     compared = [record for record in records if record.check.checked]
+    overlaps = [record.overlap for record in records if record.overlap is not None]
     return Row(
         case=case,
         launches=len(timings),
@@ -95,6 +99,7 @@ def _row(case: Case, records: Sequence[Record]) -> Row:
         wrong=sum(record.check.wrong for record in compared) if compared else None,
         status=worst,
         share=(statuses[worst] if worst else 0, len(records)),
+        overlap=statistics.median(overlaps) if overlaps and seconds is not None else None,
     )
 
 
