@@ -201,7 +201,8 @@ def probe(path: Path | None) -> MpiLibrary:
         check=False,
     )
     if done.returncode:
-        raise UnavailableError(f"{path or 'the MPI of mpi4py'} cannot be loaded: {one_line(done.stderr[-300:])}")
+        why = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "it says nothing")
+        raise UnavailableError(f"{path or 'the MPI of mpi4py'} cannot be loaded: {one_line(why)}")
     facts = json.loads(done.stdout)
     if path is not None and Path(facts["path"]).resolve() != path.resolve():
         raise UnavailableError(f"{path} was asked for, and {facts['path']} is what mpi4py loads")

@@ -25,8 +25,12 @@ GOOD = (Status.CONVERGED, Status.BUDGET, Status.UNSTABLE)
 # Stands in for the interpreter that mpiexec starts: counts from here on are too large for an int.
 INTERPRETER = """\
 #!{python}
+import os
 import runpy
 import sys
+
+if "-c" in sys.argv:  # what starts mpiexec, not a rank
+    os.execv("{python}", ["{python}", *sys.argv[1:]])
 
 from collmark.bench.backends import mpi_calls
 

@@ -12,7 +12,12 @@ from tests.mpi_libraries import DEBIAN, OPEN_MPI_WHEEL, WHEEL, every_library, pa
 from tests.multiprocess.program import RECORDS, Program, collmark, is_complete, only_run, processes_with, small_run
 
 from collmark.bench.backends.mpi_library import probe
-from collmark.core.placement import Tier
+from collmark.bench.job import Job
+from collmark.bench.launchers.mpiexec import MpiexecLaunch
+from collmark.core.errors import UnavailableError
+from collmark.core.placement import Placement, Tier
+from collmark.core.plan import Plan
+from collmark.core.store import RunFolder
 
 Start = Callable[..., Program]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -147,8 +152,6 @@ def test_ranks_that_mpiexec_has_started_join(start: Start, tmp_path: Path, libra
         OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     )
     assert program.end(90) == 0, program.errors
-    from collmark.core.store import RunFolder
-
     (launch,) = RunFolder(tmp_path / "joined").read_run().launches
     assert (launch.launcher, launch.outcome) == ("mpiexec", "complete")
 
@@ -195,18 +198,47 @@ def test_sizes_beyond_an_int_are_refused_where_mpi_4_is_missing(start: Start) ->
     assert "Open MPI 4.1.4 has no MPI_Alltoall_c: choose smaller --sizes, or a library of MPI 4" in program.errors
 
 
-def test_an_mpiexec_that_fails_is_told_with_its_last_line(start: Start, tmp_path: Path) -> None:
-    source = Path(path_of(WHEEL)).resolve()
-    (tmp_path / "mpi" / "lib").mkdir(parents=True)
-    (tmp_path / "mpi" / "bin").mkdir()
-    (tmp_path / "mpi" / "lib" / "libmpi.so.12").symlink_to(source)
-    broken = tmp_path / "mpi" / "bin" / "mpiexec"
-    broken.write_text(
-        f"#!{sys.executable}\nimport sys\nprint('HYDRA' if '--version' in sys.argv else 'no licence left')\n"
-        "sys.exit(0 if '--version' in sys.argv else 9)\n"
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    """Return a launch of two ranks, its folder made."""
+    (tmp_path / "logs").mkdir()
+    plan = Plan(backends=("mpi",), timeout=2.0)
+    return Job(
+        folder=str(tmp_path),
+        launch=1,
+        backend="mpi",
+        placement=Placement(ranks_per_node=2),
+        cases=(),
+        plan=plan,
+        budget=60.0,
+        samples_left=0,
+        launcher="collmark",
     )
+
+
+@pytest.mark.parametrize(
+    ("does", "words"),
+    [
+        (
+            "print('no licence left'); sys.exit(9)",
+            "mpiexec ended with status 9 before 2 ranks were there: no licence left",
+        ),
+        # As a launcher of another MPI starts them: none is told its rank.
+        ("os.execv(sys.argv[-6], sys.argv[-6:])", "mpiexec told a process no rank of 2: it belongs to another MPI"),
+        (
+            "os.environ['PMI_RANK'] = '0'; os.fork(); os.execv(sys.argv[-6], sys.argv[-6:])",
+            "mpiexec told a process rank 0 a second time of 2: it belongs to another MPI",
+        ),
+    ],
+)
+def test_an_mpiexec_that_starts_no_ranks_is_told(job: Job, tmp_path: Path, does: str, words: str) -> None:
+    broken = tmp_path / "mpiexec"
+    version = "print('HYDRA build details'); sys.exit(0)"
+    broken.write_text(f"#!{sys.executable}\nimport os, sys\nif '--version' in sys.argv:\n    {version}\n{does}\n")
     broken.chmod(0o755)
-    words = small_run("--backend", "mpi", "--mpi-library", str(tmp_path / "mpi" / "lib" / "libmpi.so.12"))
-    program = start(*words)
-    assert program.end() == 3
-    assert "mpiexec ended with status 9 before 2 ranks were there: no licence left" in program.errors
+    launch = MpiexecLaunch(job, tmp_path / "logs", (), str(broken))
+    with pytest.raises(UnavailableError) as caught:
+        launch.run(lambda _event: None, lambda: False)
+    assert words in str(caught.value)
+    assert launch._process is not None
+    assert launch._process.poll() is not None
