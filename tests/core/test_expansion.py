@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from collmark.core.case import Binding, Case, Device, Scheduling
+from collmark.core.case import Binding, Case, Device, Form, Scheduling, ThreadLevel
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import PlanError
 from collmark.core.expansion import IN_FLIGHT, LEAST_MESSAGES, Capability, Expansion, expand
@@ -27,7 +27,15 @@ LITTLE = Capability(
     except_for={("avg", True): "divides in floating point"},
     device=Device.CUDA,
 )
-CAPABILITIES = {"gloo": EVERYTHING, "little": LITTLE}
+MPI = Capability(
+    operations={"all_reduce": False, "all_gather": False},
+    dtypes=("float32", "float16"),
+    reductions=("sum",),
+    forms=tuple(Form),
+    takes_thread_level=True,
+    unreduced={"float16": "is only moved"},
+)
+CAPABILITIES = {"gloo": EVERYTHING, "little": LITTLE, "mpi": MPI}
 
 
 def expanded(ranks: int = 4, **fields: Any) -> Expansion:  # noqa: ANN401 - the fields of a plan
@@ -63,6 +71,22 @@ def test_every_combination_that_makes_sense_is_a_case_in_the_plans_order() -> No
         ("all_gather", "float32", "", 128),
         ("barrier", "int8", "", 0),
     ]
+
+
+def test_forms_are_an_axis_and_only_some_backends_have_thread_levels() -> None:
+    forms = (Form.NONBLOCKING, Form.BLOCKING)
+    cases = expanded(backends=("mpi",), operations=("all_reduce",), sizes="64", forms=forms).cases
+    assert [(c.form, c.thread_level) for c in cases] == [(form, "funneled") for form in forms]
+    assert expanded(operations=("all_reduce",), sizes="64").cases[0].thread_level == ""
+    assert problems_of(operations=("all_reduce",), forms=forms) == ("gloo: has no nonblocking form; it has blocking",)
+
+
+def test_a_type_that_is_only_moved_is_not_reduced() -> None:
+    fields: dict[str, Any] = {"backends": ("mpi",), "dtypes": ("float16",), "sizes": "64"}
+    assert problems_of(operations=("all_gather", "all_reduce"), **fields) == (
+        "mpi: all_reduce float16 sum: is only moved",
+    )
+    assert len(expanded(operations=("all_gather",), **fields).cases) == 1
 
 
 @given(
@@ -123,6 +147,8 @@ def test_ragged_sizes_that_round_to_the_same_counts_are_measured_once_with_one_n
             "traffic zipf:1.2: no effect, since no operation of the plan is ragged, as all_to_all_v is",
         ),
         ({"messages": 8}, "messages 8: no effect, since no operation of the plan is a stream"),
+        ({"mpi_library": "site"}, "mpi_library site: no effect, since no backend of the plan is MPI"),
+        ({"thread_level": ThreadLevel.SINGLE}, "thread_level single: no effect, since no backend of the plan is MPI"),
         ({"reductions": ("max", "min")}, "reductions max, min: no effect, since no operation of the plan reduces"),
         ({"traffic": "zipf:1.2", "operations": ("all_gather", "all_to_all_v")}, ""),
         ({"messages": 8, "operations": ("all_gather", "stream")}, ""),

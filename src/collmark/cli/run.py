@@ -11,7 +11,7 @@ import typer
 from collmark.cli import options as opt
 from collmark.cli.console import Terminal, write_error
 from collmark.cli.grammar import terminal_of, with_examples
-from collmark.core.errors import UsageError
+from collmark.core.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from collmark.bench.launchers.joined import Joined
@@ -72,7 +72,7 @@ def run(
         if joined is not None and joined.rank:
             _be_follower(prepared, joined)
             return
-    except UsageError as error:
+    except (UsageError, UnavailableError) as error:
         raise _said_once(error, joined) from error
     folder = _folder(prepared, joined, into=into, output=output, label=label or "")
     _session(folder, terminal, joined, as_json=as_json)
@@ -99,13 +99,13 @@ def _prepare(
     return prepare(plan, ranks=read_ranks(ranks), oversubscribe=oversubscribe, joined=joined)
 
 
-def _said_once(error: UsageError, joined: Joined | None) -> Exception:
-    """Return what to raise so that a wrong word is answered by rank 0 and once per other node."""
+def _said_once(error: UsageError | UnavailableError, joined: Joined | None) -> Exception:
+    """Return what to raise so that a wrong word, or what is missing, is answered by rank 0 and once per other node."""
     if joined is None or joined.rank == 0:
         return error
     if joined.local_rank == 0:
         write_error(f"error: rank {joined.rank}: {error}")
-    return typer.Exit(2)
+    return typer.Exit(2 if isinstance(error, UsageError) else 3)
 
 
 def _folder(

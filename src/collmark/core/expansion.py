@@ -28,6 +28,7 @@ ONLY_FOR = (
     ("reductions", "reduces", "reduces"),
 )
 """Fields of a plan, the kind of operation that each is for, and that kind in words."""
+ONLY_FOR_MPI = ("mpi_library", "thread_level")
 
 
 class Capability(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +125,7 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
         raise PlanError(list(dict.fromkeys(problems)))
     if not cases:
         raise PlanError([f"no size of {plan.sizes} holds one element per rank on {counted(placement.ranks, 'rank')}"])
-    return Expansion(cases=tuple(cases.values()), notices=(*_notices(dropped, merged), *_idle(plan)))
+    return Expansion(cases=tuple(cases.values()), notices=(*_notices(dropped, merged), *_idle(plan, capabilities)))
 
 
 def _notices(dropped: Mapping[str, list[int]], merged: int) -> tuple[str, ...]:
@@ -142,14 +143,18 @@ def _notices(dropped: Mapping[str, list[int]], merged: int) -> tuple[str, ...]:
     return tuple(notices)
 
 
-def _idle(plan: Plan) -> Iterator[str]:
-    """Yield what a plan sets and none of its operations takes; defaults are not set."""
+def _idle(plan: Plan, capabilities: Mapping[str, Capability]) -> Iterator[str]:
+    """Yield what a plan sets and none of its operations or backends takes; defaults are not set."""
     default, operations = Plan(), [OPERATIONS[name] for name in plan.operations]
     for field, kind, words in ONLY_FOR:
         value = getattr(plan, field)
         if value != getattr(default, field) and not any(getattr(operation, kind) for operation in operations):
             text = ", ".join(value) if isinstance(value, tuple) else value
             yield f"{field} {text}: no effect, since no operation of the plan {words}"
+    if not any(capabilities[name].takes_thread_level for name in plan.backends):
+        for field in ONLY_FOR_MPI:
+            if getattr(plan, field) != getattr(default, field):
+                yield f"{field} {getattr(plan, field)}: no effect, since no backend of the plan is MPI"
 
 
 def _combinations(plan: Plan) -> Iterator[_Point]:
