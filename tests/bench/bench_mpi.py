@@ -210,6 +210,29 @@ def measure(library: MpiLibrary, launches: int, *, fifo: bool, loads: list[float
     return results
 
 
+def judge(
+    measured: Sequence[tuple[MpiLibrary, Sequence[Result]]], terms: Terms, loads: Sequence[float]
+) -> tuple[bool, str]:
+    """Return whether every row of every library passes, and the text that says so."""
+    sections = [section_of(library, results) for library, results in measured]
+    passed, rows = sum(found[0] for found in sections), sum(found[1] for found in sections)
+    host = environment.describe_host(list(range(RANKS)))
+    first = measured[0][1][0]
+    return passed == rows, TEXT.format(
+        verdict=f"**{'PASS' if passed == rows else 'FAIL'}**: {passed} of {rows} rows pass.",
+        sections="\n".join(text for _passed, _rows, text in sections).rstrip(),
+        launches=len(measured[0][1]),
+        ranks=RANKS,
+        machine=f"{host.cores} cores, {host.cpu}, {host.system}",
+        setting=describe_setting(terms),
+        load=f"{min(loads):.1f} to {max(loads):.1f}",
+        rounds=ROUNDS,
+        tick=first.tick * 1e9,
+        tolerated=TOLERATED,
+        versions=f"collmark {__version__}, mpi4py {first.facts['mpi4py']}, Python {platform.python_version()}",
+    )
+
+
 def main() -> int:
     """Make the launches, print the tables, and return 1 where a row fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -225,27 +248,11 @@ def main() -> int:
         raise SystemExit("no MPI library of the tests is here: see tests/mpi_libraries.py")
     fifo, loads = options.scheduling == "fifo", list[float]()
     measured = [(library, measure(library, options.launches, fifo=fifo, loads=loads)) for library in libraries]
-    sections = [section_of(library, results) for library, results in measured]
-    passed, rows = sum(found[0] for found in sections), sum(found[1] for found in sections)
-    host = environment.describe_host(list(range(RANKS)))
-    facts = measured[0][1][0].facts
-    text = TEXT.format(
-        verdict=f"**{'PASS' if passed == rows else 'FAIL'}**: {passed} of {rows} rows pass.",
-        sections="\n".join(text for _passed, _rows, text in sections).rstrip(),
-        launches=options.launches,
-        ranks=RANKS,
-        machine=f"{host.cores} cores, {host.cpu}, {host.system}",
-        setting=describe_setting(terms_for(0, fifo=fifo)),
-        load=f"{min(loads):.1f} to {max(loads):.1f}",
-        rounds=ROUNDS,
-        tick=measured[0][1][0].tick * 1e9,
-        tolerated=TOLERATED,
-        versions=f"collmark {__version__}, mpi4py {facts['mpi4py']}, Python {platform.python_version()}",
-    )
+    is_kept, text = judge(measured, terms_for(0, fifo=fifo), loads)
     print(text)
     if options.launches >= LEAST_LAUNCHES and fifo and not options.library:
         KEPT.write_text(text, encoding="utf-8")
-    return 0 if passed == rows else 1
+    return 0 if is_kept else 1
 
 
 if __name__ == "__main__":

@@ -69,11 +69,14 @@ def run(
     joined = _joined()
     try:
         prepared = _prepare(plan, given, ranks, joined, oversubscribe=oversubscribe)
-        if joined is not None and joined.rank:
-            _be_follower(prepared, joined)
-            return
-    except (UsageError, UnavailableError) as error:
+    except (UsageError, UnavailableError) as error:  # every rank finds the same
         raise _said_once(error, joined) from error
+    if joined is not None and joined.rank:
+        try:
+            _be_follower(prepared, joined)
+        except UsageError as error:
+            raise _said_once(error, joined) from error
+        return
     folder = _folder(prepared, joined, into=into, output=output, label=label or "")
     _session(folder, terminal, joined, as_json=as_json)
 
