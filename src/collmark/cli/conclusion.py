@@ -108,4 +108,4 @@ def next_command(path: Path | str, run: Run, records: Sequence[Record]) -> str:
     """Return a command that makes sense now."""
     if missing_records(run, records) and not any(launch.launcher != OURS for launch in run.launches):
         return resume_command(path)
-    return f"collmark export {shlex.quote(str(path))} --format csv"
+    return f"collmark report {shlex.quote(str(path))}"

@@ -39,6 +39,10 @@ class Terminal:
         sys.stdout.write(_in_letters_of(sys.stdout, text) + "\n")
         sys.stdout.flush()
 
+    def out_folded(self, line: str) -> None:
+        """Write a sentence of results, folded at the width."""
+        self.out("\n".join(textwrap.wrap(line, self.width(), **FOLDING)))
+
     def emit(self, thing: Mapping[str, object]) -> None:
         """Write one JSON object as a line of results; what is not a number is null."""
         self.out(json.dumps(_finite(thing), ensure_ascii=True, allow_nan=False))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from collmark.cli import options as opt
 from collmark.cli.grammar import terminal_of, with_examples
+
+if TYPE_CHECKING:
+    from collmark.cli.console import Terminal
+    from collmark.core.store import RunFolder
 
 with_examples("collmark demo", "collmark demo", "collmark demo --label laptop --budget 2min")
 
@@ -24,7 +29,7 @@ def demo(
     output: opt.Output = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Measure this machine: six operations over gloo, 16 B to 16 MiB, in about four minutes."""
+    """Measure this machine: six operations over gloo, 16 B to 16 MiB, in about four minutes; fit, judge, report."""
     from collmark.cli.measure import Session
     from collmark.core.plan import check_plan
     from collmark.workflow.demo import BUDGET, make_demo
@@ -45,4 +50,33 @@ def demo(
     )
     for remark in demo.remarks:
         terminal.warn(f"note: {remark}")
-    Session(folder, terminal, joined=None, as_json=as_json).run()
+    Session(folder, terminal, joined=None, as_json=as_json, is_last=False).run()
+    conclude(folder, terminal, as_json=as_json)
+
+
+def conclude(folder: RunFolder, terminal: Terminal, *, as_json: bool) -> None:
+    """Fit, judge and report: the findings on stdout, the report in the run's folder."""
+    from collmark.analysis.report.write import Format
+    from collmark.cli.fit_table import print_fits
+    from collmark.cli.output import write_whole
+    from collmark.cli.verdicts import count_words
+    from collmark.workflow.claims import Wanted, judge_claims
+    from collmark.workflow.fit import fit_runs, load_runs
+    from collmark.workflow.report import default_file, make_report
+
+    results = load_runs([str(folder.path)])
+    made, path = make_report(results, Format.HTML), default_file(results)
+    write_whole(path, lambda place: place.write_text(made.text, encoding="utf-8"), force=True)
+    if as_json:
+        import msgspec
+
+        terminal.emit({"event": "report", "file": str(path), "sentences": msgspec.to_builtins(made.sentences)})
+        return
+    terminal.out("")
+    print_fits(terminal, fit_runs(results))
+    name = shlex.quote(str(folder.path))
+    judgement = judge_claims(Wanted(words=[str(folder.path)]))
+    terminal.out(f"\n{count_words(judgement)}: collmark claims {name}\n")
+    for words in (made.sentences.found, made.sentences.sure, made.sentences.next):
+        terminal.out_folded(words)
+    terminal.say_whole(f"report: {path}")
