@@ -107,6 +107,8 @@ def _ground(own: list[tuple[str, dict[str, Any]]]) -> tuple[Rules, Constants, li
     rules = built_in_rules()
     constants, problems = read_constants(_built_in("constants"), "constants")
     for where, table in own:
+        if not table:
+            problems.append(f"{where}: holds no claims, rules or constants; docs/how-to-add-a-claim.md has an example")
         for key in table:
             if key not in KEYS:
                 close = nearest(key, KEYS)

@@ -15,6 +15,8 @@ MOST_TICKS = 7
 FURTHEST = 300.0
 """Decades from 1 that an axis ends at."""
 OCTAVES = (1, 2, 5, 10)
+LEAST_PLAIN, MOST_PLAIN = 1e-9, 1e12
+"""Between these a number is written without an exponent; nobody counts more zeros."""
 BETWEEN = ((2.0, (1, 2, 5)), (3.5, (1, 3)), (math.inf, (1,)))
 """Decades spanned, and the steps inside each decade that are labelled up to there."""
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -29,8 +31,9 @@ def plain(value: float) -> str:
     >>> [plain(value) for value in (0.001, 0.5, 1.0, 250.0, 100000.0)]
     ['0.001', '0.5', '1', '250', '100,000']
     """
-    text = f"{value:,.10f}".rstrip("0").rstrip(".")
-    return text or "0"
+    if value and not LEAST_PLAIN <= abs(value) < MOST_PLAIN:
+        return f"{value:.0e}"
+    return f"{value:,.10f}".rstrip("0").rstrip(".")
 
 
 def _set_ticks(axis: Axis, places: Sequence[float], labels: Sequence[str]) -> None:
@@ -56,7 +59,7 @@ def size_axis(panel: Axes, first: float, last: float) -> None:
 def decade_axis(axis: Axis, low: float, high: float) -> None:
     """Label a logarithmic axis from `low` to `high` in plain numbers: decades, and between them where there are few."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    spanned = math.log10(high / low)
+    spanned = math.log10(high) - math.log10(low)
     steps = next(steps for most, steps in BETWEEN if spanned < most)
     places = [step * 10.0**power for power in decades for step in steps if low <= step * 10.0**power <= high]
     every = max(1, math.ceil(len(places) / MOST_TICKS))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -96,20 +95,15 @@ def draw_model(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
     if not one["fitted"]:
         return
     alpha, beta = np.nan_to_num([one["alpha"], one["beta"]])
-    edges = sorted({*panel.get_xlim(), one["first"], one["last"]})
-    parts = []
-    for start, stop in pairwise(edges):
+    inner, ends = (one["first"], one["last"]), panel.get_xlim()
+    shade = colour(rows) if one["describes"] else MUTED.light
+    for start, stop in ((ends[0], inner[0]), inner, (inner[1], ends[1])):
         nbytes = np.geomspace(start, stop, STEPS)
-        is_inside = one["first"] <= start and stop <= one["last"]
-        parts.append(pd.DataFrame({SIZED: nbytes, "part": start, "is_inside": is_inside}))
-    line = pd.concat(parts)
-    line["bus_nbytes"] = line[SIZED] * one["bus_ratio"]
-    line["model"] = alpha + beta * line["bus_nbytes"]
-    line["y"] = scale(line, "model")
-    for is_inside, own in line.groupby("is_inside", sort=False):
-        sns.lineplot(
-            own, x=SIZED, y="y", units="part", ax=panel, estimator=None, sort=False, legend=False, zorder=2,
-            color=colour(rows) if one["describes"] else MUTED.light, linewidth=1.5 if is_inside else 1.1,
+        line = pd.DataFrame({SIZED: nbytes, "bus_nbytes": nbytes * one["bus_ratio"]})
+        line["model"] = alpha + beta * line["bus_nbytes"]
+        is_inside = (start, stop) == inner
+        panel.plot(
+            nbytes, scale(line, "model").to_numpy(), color=shade, linewidth=1.5 if is_inside else 1.1, zorder=2,
             linestyle=DASHES["inside" if is_inside and one["describes"] else "outside"],
         )  # fmt: skip
 

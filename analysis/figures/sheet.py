@@ -30,6 +30,7 @@ THEME: dict[str, Any] = {
     "axes.titlesize": 12.0,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
+    "axes.titley": 1.0,  # or matplotlib measures all letters to find a place for it
     "axes.edgecolor": AXIS.light,
     "axes.facecolor": GROUND.light,
     "axes.labelcolor": MUTED.light,

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from collmark.analysis.figures.axis import nines, nines_axis, plain
 from collmark.analysis.figures.palette import AXIS, INK, NAMED
 from collmark.analysis.figures.sheet import SMALL, blank, sheet, themed
-from collmark.analysis.figures.words import percent
 
 NEEDS = ("panel", "swatch", "simulated", "launch", "seconds", "shown")
 BEYOND = 10
@@ -34,11 +33,12 @@ def tails(repetitions: pd.DataFrame) -> Figure:
         A row per repetition, with the columns `NEEDS`.
     """
     with themed():
+        repetitions = repetitions[repetitions["seconds"] > 0]
         shown = repetitions[repetitions["shown"]]
         if shown.empty:
             return blank("no raw samples were kept")
         figure, axes = sheet(list(shown["panel"].unique()))
-        ratios = repetitions["seconds"] / repetitions.groupby("panel")["seconds"].transform("median")
+        ratios = relative(repetitions)
         counts = repetitions.groupby("panel").size()
         highest = max(1 - BEYOND / int(counts.max()), 0.5)
         for panel, (_title, rows) in zip(axes, shown.groupby("panel", sort=False), strict=True):
@@ -46,6 +46,11 @@ def tails(repetitions: pd.DataFrame) -> Figure:
             nines_axis(panel, highest)
         _set_ratios(axes, ratios)
     return figure
+
+
+def relative(repetitions: pd.DataFrame) -> pd.Series:
+    """Return T of each repetition over the median of its own launch: how launches differ is no tail."""
+    return repetitions["seconds"] / repetitions.groupby(["panel", "launch"])["seconds"].transform("median")
 
 
 def is_told(share: float, count: int) -> bool:
@@ -61,6 +66,19 @@ def quantiles(ratio: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"ratio": np.quantile(ratio, 1 - 10.0**-places), "nines": places})
 
 
+def percentile(nines: float) -> str:
+    """Return a percentile in per cent, never rounded up to all of them.
+
+    Examples
+    --------
+    >>> percentile(1.0), percentile(2.8)
+    ('90', '99.84')
+    """
+    beyond = 100 * 10.0**-nines
+    digits = max(0, math.ceil(-math.log10(beyond)) + 1) if beyond < 1 else 0
+    return f"{100 - beyond:.{digits}f}"
+
+
 def _draw(panel: Axes, rows: pd.DataFrame, ratio: pd.Series) -> None:
     numbers = np.sort(rows["launch"].unique())
     chosen = numbers[np.linspace(0, len(numbers) - 1, min(MOST_LAUNCHES, len(numbers))).round().astype(int)]
@@ -74,12 +92,12 @@ def _draw(panel: Axes, rows: pd.DataFrame, ratio: pd.Series) -> None:
         sns.lineplot(pooled, color=shade, linewidth=2.0, **style)
     panel.axvline(1.0, color=AXIS.light, linewidth=1.0, zorder=1)
     panel.set_xscale("log")
-    panel.set_xlabel("T / median")
+    panel.set_xlabel("T / median of its launch")
     panel.set_ylabel("percentile")
     if len(pooled):
         worst = pooled.iloc[-1]
         panel.annotate(
-            f"{percent(1 - 10 ** -worst['nines'])} %: {worst['ratio']:.2f}x", (worst["ratio"], worst["nines"]),
+            f"{percentile(worst['nines'])} %: {worst['ratio']:.2f}x", (worst["ratio"], worst["nines"]),
             xytext=(-8, -2), textcoords="offset points", ha="right", va="center", fontsize=SMALL, color=INK.light,
             gid="halo-worst",
         )  # fmt: skip
@@ -106,12 +124,13 @@ def _set_ratios(axes: list[Axes], ratios: pd.Series) -> None:
 
 def title(repetitions: pd.DataFrame) -> str:
     """Return what the picture says: the worst of its cases at the highest percentile that any of them tells."""
-    groups = list(repetitions.groupby("panel", sort=False)["seconds"])
+    repetitions = repetitions[repetitions["seconds"] > 0]
+    groups = list(relative(repetitions).groupby(repetitions["panel"], sort=False))
     for share, words in SAID.items():
-        told = [(own.quantile(share) / own.median(), panel) for panel, own in groups if is_told(share, len(own))]
+        told = [(own.quantile(share), panel) for panel, own in groups if is_told(share, len(own))]
         if told:
             ratio, panel = max(told)
-            return f"{words} repetitions of {panel} takes {ratio:.2f} times the median or more"
+            return f"{words} repetitions of {panel} takes {ratio:.2f} times the median of its launch or more"
     return "Too few repetitions to tell their tail" if groups else "No raw samples were kept"
 
 
@@ -123,7 +142,7 @@ def caption(repetitions: pd.DataFrame) -> str:
     is_single = len(repetitions["launch"].unique()) == 1
     lines = "One launch" if is_single else "Thin: one launch; thick: all launches together"
     return (
-        f"{lines}, {number} repetitions a panel, warm-up cut. A percentile is drawn where at least {BEYOND} "
-        "repetitions lie beyond it; no interval. Why it matters: if each of 64 ranks were slow in 1 % of calls, "
-        "independently, 47 % of collectives would wait for one."
+        f"{lines}, {number} repetitions a panel, warm-up cut, each over its launch's median. A percentile is drawn "
+        f"where at least {BEYOND} repetitions lie beyond it; no interval. Why it matters: if each of 64 ranks "
+        "were slow in 1 % of calls, independently, 47 % of collectives would wait for one."
     )

@@ -14,20 +14,27 @@ ALPHA, BETA = "\N{GREEK SMALL LETTER ALPHA}", "\N{GREEK SMALL LETTER BETA}"
 ASYMPTOTE = f"1/{BETA}"
 N_HALF = "n\N{VULGAR FRACTION ONE HALF}"
 """The size at which half of the asymptote is reached."""
+MOST_DIGITS = 12
 MOST_PERCENT = 2.0
 """Ratio from which on a difference in per cent would mislead."""
 
 
 def microseconds(seconds: float | None) -> str:
     """Return a time in us, without the unit."""
-    return ABSENT if seconds is None or not math.isfinite(seconds) else format_microseconds(seconds)
+    return _plain(format_microseconds, seconds)
 
 
 def gigabytes(bytes_per_second: float | None) -> str:
     """Return a bandwidth in GB/s of 1e9 bytes, without the unit."""
-    if bytes_per_second is None or not math.isfinite(bytes_per_second):
+    return _plain(format_gigabytes_per_second, bytes_per_second)
+
+
+def _plain(write: Callable[[float], str], value: float | None) -> str:
+    """Return a number as it is written, but no row of digits that nobody can count: few launches may scatter so far."""
+    if value is None or not math.isfinite(value):
         return ABSENT
-    return format_gigabytes_per_second(bytes_per_second)
+    text = write(value)
+    return text if len(text) <= MOST_DIGITS else f"{float(text):.2e}"
 
 
 def about_nbytes(nbytes: float | None) -> str:

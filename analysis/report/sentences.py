@@ -140,9 +140,18 @@ def _unfitted(material: Material, run: str, fits: list[Fit]) -> str:
     one = rows.iloc[0]
     value = interval_words(microseconds, one["center"], one["center_lower"], one["center_upper"])
     size = f" at {format_nbytes(int(one['nbytes']))}" if one["nbytes"] else ""
-    why = "no model describes its times" if fits else "no model could be fitted"
     said = SIMULATED if one["simulated"] else ""
-    return f"{said}{one['operation']} over {one['tier']} takes {value} µs{size}; {why}."
+    return f"{said}{one['operation']} over {one['tier']} takes {value} µs{size}{_why(material, run, fits)}."
+
+
+def _why(material: Material, run: str, fits: list[Fit]) -> str:
+    """Return why no bandwidth is told."""
+    if any(fit.describes for fit in fits):
+        return ""
+    if fits:
+        return "; no model describes its times"
+    reasons = [refused.reason for refused in material.fits.refused if refused.series.run == run]
+    return f"; no model was fitted: {one_line(reasons[0])}" if reasons else ""
 
 
 def _claims(material: Material) -> str:

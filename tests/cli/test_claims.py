@@ -151,7 +151,8 @@ def test_all_adds_what_is_out_of_scope(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "wanted"),
     [
-        (["--gate"], 1, "gate: FAILED, 13 fail: gap-18x S, "),
+        (["--gate"], 1, "gate: FAILED, nothing was decided"),
+        (["--kind", "S,W", "--gate"], 1, "gate: FAILED, 13 fail: gap-18x S, "),
         (["node-640", "recompute-33", "--gate"], 0, "gate: passed, 2 hold"),
         (["fit-gpus", "node-640", "--gate"], 1, "gate: FAILED, 1 fail: fit-gpus W"),
         (["ndr-50", "--gate"], 1, "gate: FAILED, asked for and not decided: ndr-50 M"),

@@ -1,6 +1,8 @@
 """How the demonstration ends: fits, verdicts, findings, and a report in the run's folder."""
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 
 from collmark.cli import demo
 from collmark.cli.console import Terminal
+from collmark.core.errors import InterruptedRunError
 from collmark.workflow.places import find_run
 
 RUN = (
@@ -49,3 +52,14 @@ def test_for_machines_the_report_is_one_more_event(measured: Path, capsys: pytes
     assert event["event"] == "report"
     assert Path(event["file"]) == measured / "report.html"
     assert set(event["sentences"]) == {"found", "sure", "next"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_its_end_says_what_is_kept_and_how_to_go_on(measured: Path, number: int) -> None:
+    before = signal.getsignal(number)
+    with (
+        pytest.raises(InterruptedRunError, match=f"kept: collmark report {measured}"),
+        demo.stopped_in_words(find_run("made")),
+    ):
+        os.kill(os.getpid(), number)
+    assert signal.getsignal(number) is before

@@ -47,7 +47,8 @@ AsGate = Annotated[
     bool,
     typer.Option(
         "--gate",
-        help="Status 1 if a claim fails or nothing is decided; of claims named, also if one is not decided.",
+        help="Status 1 if a row that records decide, or one of your own, fails, or none is decided; of ids and kinds "
+        "named, any that fails or (ids) is not decided.",
     ),
 ]
 

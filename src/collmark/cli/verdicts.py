@@ -118,7 +118,7 @@ def _explained(finding: Finding, known: Sequence[str], width: int, paint: Paint)
     yield from _entries("worked", finding.steps, width)
     yield from _entries("rule", [finding.rule], width)
     if finding.band is not None and finding.found is not None:
-        yield from _entries("holds", [f"{_range(finding.band)} {finding.found.unit}".strip()], width)
+        yield from _entries("holds", [_range(finding.band, finding.found.unit)], width)
     yield from _entries("beside", [figure_words(figure, name=True) for figure in finding.also], width)
     yield from _entries("note", [note for note in finding.notes if note not in known], width)
     yield from _entries("evidence", finding.evidence, width)
@@ -128,8 +128,8 @@ def _explained(finding: Finding, known: Sequence[str], width: int, paint: Paint)
         yield f"{'' if position else '  to decide':<{INDENT}}{line}"
 
 
-def _range(band: tuple[float, float]) -> str:
-    lower, upper = (number(end) for end in band)
+def _range(band: tuple[float, float], unit: str) -> str:
+    lower, upper = (f"{number(end)} {unit}".strip() for end in band)
     if band[0] == float("-inf"):
         return f"up to {upper}"
     return f"from {lower} on" if band[1] == float("inf") else f"from {lower} to {upper}"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collmark.analysis.results import Results
 
 
+RECORDED = (Kind.MEASURED, Kind.PROJECTED)
+"""The kinds that records decide."""
 NO_RUN = "no run named, so that no record was looked at; collmark claims latest judges by the newest run"
 
 
@@ -77,6 +79,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
         What is left alone.
     commands : tuple of str
         What would decide the rows of kind M that have no data.
+    kinds : tuple of Kind
+        Kinds that were asked for by name; empty for all.
     remarks, warnings : tuple of str
         What was not looked at, and what was asked for in vain.
     """
@@ -84,6 +88,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     claims: tuple[Claim, ...]
     named: tuple[str, ...]
+    kinds: tuple[Kind, ...] = ()
     runs: tuple[str, ...]
     rules: dict[str, Rule]
     out_of_scope: tuple[OutOfScope, ...]
@@ -139,6 +144,7 @@ def judge_claims(wanted: Wanted) -> Judgement:
         findings=tuple(findings),
         claims=claims,
         named=named,
+        kinds=kinds,
         runs=tuple(one.name for one in results),
         rules=_rules_used(claims, table),
         out_of_scope=table.out_of_scope,
@@ -151,10 +157,17 @@ def judge_claims(wanted: Wanted) -> Judgement:
 def gate(judgement: Judgement) -> Gate:
     """Return whether findings pass a gate.
 
+    Without names, arithmetic that comes with collmark is left out unless its kind was asked for: no record changes it.
     A claim that fails never passes. What is not decided (no data, inconclusive) does not pass either where its claim
     was asked for by name; without names it is counted aloud. Where nothing was decided nothing passes.
     """
-    own = [finding for finding in judgement.findings if not finding.marker]
+    theirs = {claim.id for claim in judgement.claims if claim.file}
+    is_chosen = bool(judgement.named or judgement.kinds)
+    own = [
+        finding
+        for finding in judgement.findings
+        if not finding.marker and (is_chosen or finding.kind in RECORDED or finding.claim in theirs)
+    ]
     failing = [f"{f.claim} {f.kind}" for f in own if f.verdict is Verdict.FAILS]
     undecided = [f"{f.claim} {f.kind}" for f in own if f.verdict in (Verdict.NO_DATA, Verdict.INCONCLUSIVE)]
     holding = len(own) - len(failing) - len(undecided)

@@ -101,13 +101,17 @@ def main_findings(results: Sequence[Results], *, include_unstable: bool = False)
 
 def make_report(results: Sequence[Results], kind: Format, *, include_unstable: bool = False) -> Report:
     """Return a report on some runs."""
-    material = material_of(results, include_unstable=include_unstable)
+    return report_of(material_of(results, include_unstable=include_unstable), kind)
+
+
+def report_of(material: Material, kind: Format) -> Report:
+    """Return a report from what was worked out already: fits and findings can be had from there too."""
     sections = sections_of(material, ticket=is_summary(kind))
     pictures = [block.title for section in sections for block in section.blocks if isinstance(block, Drawing)]
     return Report(
         text=write(material, sections, kind),
         kind=kind,
-        runs=tuple(one.name for one in results),
+        runs=tuple(one.name for one in material.results),
         sentences=sentences(material),
         sections=tuple(section.anchor for section in sections),
         pictures=tuple(pictures),

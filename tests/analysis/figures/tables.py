@@ -19,6 +19,7 @@ from collmark.core.placement import Placement, Tier
 from collmark.core.record import Check, Record, Status
 
 HOSTILE = "</script><img src=x onerror=\"alert('1')\">$\\frac{1}$&amp;|`\n\x00\x1b[31m\u202e"
+SOME = (16, 4096, 1 << 20)
 LONG_HOST = "a-host-name-of-forty-characters-0123456789"
 
 
@@ -95,7 +96,10 @@ ODD: dict[str, Callable[[], list[Record]]] = {
     "every operation": _in_steps,
     "many placements": _many_placements,
     "no scatter": lambda: curve(levels=(1.0, 1.0, 1.0)),
-    "zero times": lambda: [record_of(case_of(nbytes=size), 0.0, launch) for size in (16, 64, 256) for launch in (1, 2)],
+    "zero times": lambda: [record_of(case_of(nbytes=size), 0.0, launch) for size in SOME for launch in (1, 2)],
+    "times that jump": lambda: [
+        record_of(case_of(nbytes=size), 10.0 ** (launch * 90 - 270), launch) for size in SOME for launch in (1, 2, 3)
+    ],
     "latency alone": lambda: curve(beta=0.0),
     "bandwidth alone": lambda: curve(alpha=0.0),
     "far apart": lambda: [*curve(sizes=(1,)), *curve(sizes=(1 << 40,)), *curve(sizes=(1 << 20,))],

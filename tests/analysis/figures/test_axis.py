@@ -22,7 +22,7 @@ def test_sizes_have_some_labels_and_not_too_many(first: int, last: int) -> None:
     assert len({label.get_text() for label in axes.get_xticklabels()}) == len(ticks)
 
 
-@pytest.mark.parametrize(("low", "high"), [(1.0, 9.0), (0.3, 40.0), (1e-6, 1e3), (5.0, 5.1), (1e-12, 1e12)])
+@pytest.mark.parametrize(("low", "high"), [(1.0, 9.0), (0.3, 40.0), (1e-6, 1e3), (5.0, 5.1), (1e-9, 1e11)])
 def test_decades_have_plain_labels_in_view(low: float, high: float) -> None:
     axes = Figure().subplots()
     axes.set_yscale("log")

@@ -50,7 +50,14 @@ def test_one_launch_has_no_interval() -> None:
 def test_nothing_is_said_of_a_bandwidth_that_no_model_tells() -> None:
     found = of(*curve(sizes=(64, 128))).found
     assert "GB/s" not in found
-    assert "no model could be fitted" in found
+    assert "no model was fitted: 2 sizes: alpha and beta need at least 3" in found
+
+
+def test_a_constant_is_no_lack_of_a_model() -> None:
+    assert (
+        of(*curve("barrier", sizes=(0,), levels=(1.0, 1.0))).found
+        == "barrier over loopback takes 20.0 [20.0, 20.0] µs."
+    )
 
 
 def test_a_model_that_does_not_describe_is_not_quoted() -> None:
