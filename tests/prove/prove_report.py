@@ -162,10 +162,11 @@ def measure(path: str) -> dict[str, float]:
 
     from collmark.analysis.report.index import sections_of
     from collmark.analysis.report.write import Format, write
-    from collmark.workflow.report import load_distinct, material_of
+    from collmark.workflow.fit import load_runs
+    from collmark.workflow.report import material_of
 
     marks = {"import": time.perf_counter()}
-    (results,) = load_distinct([path])
+    (results,) = load_runs([path])
     marks["load"] = time.perf_counter()
     material = material_of([results])
     marks["fit, judge"] = time.perf_counter()

@@ -39,14 +39,15 @@ def report(
     as_json: opt.AsJson = False,
 ) -> None:
     """Write one file that needs nothing else: what was found, how sure it is, pictures, fits, verdicts, warnings."""
+    from collmark.workflow.fit import load_runs
     from collmark.workflow.places import LATEST
-    from collmark.workflow.report import default_file, is_summary, load_distinct, make_report, read_format
+    from collmark.workflow.report import default_file, is_summary, make_report, read_format
 
     terminal = terminal_of(context)
     kind = read_format(format_, file)
     if file is not None and file != STDOUT:
         check_free(Path(file), force=force)
-    results = load_distinct(runs or [LATEST], Path(output) if output else None)
+    results = load_runs(runs or [LATEST], Path(output) if output else None)
     is_on_stdout = file == STDOUT or (file is None and is_summary(kind))
     path = None if is_on_stdout else Path(file) if file is not None else default_file(results)
     if path is not None:

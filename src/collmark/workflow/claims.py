@@ -252,17 +252,11 @@ def _sort(words: Sequence[str], table: Table, output: Path | None) -> tuple[tupl
 
 
 def _load(runs: Sequence[str], output: Path | None) -> list[Results]:
-    """Read runs, each once; of two folders of one name the second is called by its path."""
     if not runs:
         return []
     from collmark.workflow.fit import load_runs
 
-    found: list[Results] = []
-    for one in load_runs(runs, output):
-        taken = {other.name for other in found}
-        path = str(one.folder.path) if one.folder is not None else one.name
-        found.append(msgspec.structs.replace(one, name=path) if one.name in taken else one)
-    return found
+    return load_runs(runs, output)
 
 
 def _rules_used(claims: Iterable[Claim], table: Table) -> dict[str, Rule]:

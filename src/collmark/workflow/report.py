@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,7 +16,6 @@ from collmark.analysis.report.sentences import Sentences, sentences
 from collmark.analysis.report.write import Format, write
 from collmark.analysis.results import Results
 from collmark.core.errors import UsageError, nearest
-from collmark.workflow.fit import load_runs
 
 FILE = "report.html"
 """Name of a report that nobody named, in the folder of its first run."""
@@ -69,22 +68,6 @@ def read_format(text: str | None, file: str | None) -> Format:
 def is_summary(kind: Format) -> bool:
     """Whether a format is one to paste, and so belongs on stdout unless a file is named."""
     return kind is Format.MARKDOWN
-
-
-def load_distinct(names: Iterable[str], output: Path | None = None) -> list[Results]:
-    """Read the runs of some names; of two folders of one name the later is called by its path.
-
-    Raises
-    ------
-    UsageError, ParseError, SchemaError
-        If there is no such run, or it cannot be read.
-    """
-    found: list[Results] = []
-    for one in load_runs(names, output):
-        is_taken = one.name in {other.name for other in found}
-        path = one.name if one.folder is None else str(one.folder.path)
-        found.append(msgspec.structs.replace(one, name=path) if is_taken else one)
-    return found
 
 
 def material_of(results: Sequence[Results], *, include_unstable: bool = False) -> Material:
