@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.analysis.claims.links import GB, findings, link, named
 
-from collmark.analysis.claims.finding import Verdict
+from collmark.analysis.claims.finding import Finding, Kind, Verdict
 from collmark.analysis.claims.judge import judge
 from collmark.analysis.claims.table import load_table
 from collmark.core.errors import UsageError
@@ -132,11 +132,12 @@ BAD: dict[str, tuple[str, str]] = {
 }
 
 
-def load(path: Path, text: str) -> None:
+def load(path: Path, text: str) -> list[Finding]:
+    """Return the findings of the claims in a file of one's own."""
     file = path / "my.toml"
     file.write_text(text, encoding="utf-8")
     table = load_table([file])
-    judge(table.claims, table.rules)
+    return [finding for finding in judge(table.claims, table.rules) if finding.claim == "mine"]
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -151,8 +152,11 @@ def test_whatever_is_wrong_is_one_line(tmp_path: Path, name: str) -> None:
 
 
 def test_what_is_right_loads(tmp_path: Path) -> None:
-    load(tmp_path, S + GOOD_S)
-    load(tmp_path, M + GOOD_M)
+    for text, kind in ((S + GOOD_S, Kind.LINK), (M + GOOD_M, Kind.MEASURED)):
+        (finding,) = load(tmp_path, text)
+        assert finding.kind is kind
+        assert finding.sentence == "It is so."
+        assert (finding.verdict is Verdict.NO_DATA) == (kind is Kind.MEASURED)
 
 
 def test_text_that_writes_on_the_screen_stays_text(tmp_path: Path) -> None:
