@@ -16,7 +16,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
 
 .PHONY: demo
-demo: $(READY) ## measure this machine and show the table (about 4 minutes)
+demo: $(READY) ## measure this machine, fit, judge, write a report (about 4 minutes)
 	@$(BIN)/collmark demo
 
 .PHONY: test

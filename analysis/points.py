@@ -7,13 +7,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from collmark.analysis.columns import SERIES
-from collmark.core.record import SEVERITY, Status
+from collmark.core.record import ENTERS, SEVERITY, Status
 from collmark.core.statistics import log_t_interval
 
 FloatArray = NDArray[np.float64]
 
-ENTERS = (Status.CONVERGED, Status.BUDGET)
-"""The statuses that enter fits and claims."""
+SHORTEST, LONGEST = 1e-12, 1e9
+"""Times in s outside which a stored figure is none: no clock reads less, and nobody waited longer."""
 
 KEPT = (*SERIES, "nbytes", "bus_nbytes", "ranks", "case")
 ESTIMATED = ("seconds", "lower", "upper", "launches", "enters", "status", "share")
@@ -47,7 +47,12 @@ def measured(table: pd.DataFrame) -> pd.DataFrame:
 def is_usable(rows: pd.DataFrame, *, include_unstable: bool = False) -> pd.Series:
     """Return which rows may enter fits and claims: a time above zero, and not unstable unless asked."""
     statuses = [*ENTERS, Status.UNSTABLE] if include_unstable else [*ENTERS]
-    return rows["status"].isin([status.value for status in statuses]) & (rows["seconds"] > 0)
+    return rows["status"].isin([status.value for status in statuses]) & has_time(rows)
+
+
+def has_time(rows: pd.DataFrame) -> pd.Series:
+    """Return which rows have a time: a clock coarser than the call reads zero, which has no logarithm."""
+    return rows["seconds"].between(SHORTEST, LONGEST)
 
 
 def points(table: pd.DataFrame, *, include_unstable: bool = False) -> pd.DataFrame:
@@ -70,20 +75,25 @@ def points(table: pd.DataFrame, *, include_unstable: bool = False) -> pd.DataFra
         time; one that is unstable in every launch has a time that does not enter.
     """
     rows = measured(table).reset_index(drop=True)
+    if rows.empty:
+        return pd.DataFrame(columns=list(NAMES))
     usable = is_usable(rows, include_unstable=include_unstable).to_numpy()
     seconds, status = rows["seconds"].to_numpy(), rows["status"].to_numpy()
     groups = sorted(rows.groupby([*SERIES, "nbytes", "case"], sort=False).indices.values(), key=lambda group: group[0])
-    found = [_estimate(seconds[group], status[group], usable[group]) for group in groups]
+    timed = has_time(rows).to_numpy()
+    found = [_estimate(seconds[group], status[group], usable[group], timed[group]) for group in groups]
     firsts = rows.loc[[group[0] for group in groups], list(KEPT)].reset_index(drop=True)
     return firsts.join(pd.DataFrame(found, columns=list(ESTIMATED)))
 
 
-def _estimate(seconds_L: FloatArray, status_L: NDArray[np.object_], usable_L: NDArray[np.bool_]) -> dict[str, object]:
+def _estimate(
+    seconds_L: FloatArray, status_L: NDArray[np.object_], usable_L: NDArray[np.bool_], timed_L: NDArray[np.bool_]
+) -> dict[str, object]:
     """Return the columns that are computed from the launches of one case."""
     worst = max(status_L, key=[status.value for status in SEVERITY].index)
     said = {"status": worst, "share": float((status_L == worst).mean())}
     enters = bool(usable_L.any()) and worst != Status.WRONG
-    times_L = seconds_L[usable_L if enters else seconds_L > 0]
+    times_L = seconds_L[usable_L if enters else timed_L]
     if worst == Status.WRONG or not times_L.size:
         return {"seconds": np.nan, "lower": np.nan, "upper": np.nan, "launches": 0, "enters": False, **said}
     interval = log_t_interval(times_L)

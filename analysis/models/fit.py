@@ -63,8 +63,10 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
         What was measured.
     model : str
         Name of the model.
-    launches, sizes, left_out : int
-        Launches and sizes that entered; records that did not (unstable, wrong, failed, no time).
+    launches, sizes : int
+        Launches that were fitted, each by itself, and sizes that entered.
+    left_out, too_short : int
+        Records that did not enter (unstable, wrong, failed, no time); launches with too few sizes for a fit.
     alpha : Quantity
         Time that does not depend on size, s: a latency, or the gap between messages of a stream.
     beta : Quantity or None
@@ -92,6 +94,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     launches: int
     sizes: int
     left_out: int
+    too_short: int = 0
     alpha: Quantity
     beta: Quantity | None = None
     asymptote: Quantity | None = None
@@ -143,6 +146,8 @@ def fit_frame(table: pd.DataFrame, *, include_unstable: bool = False) -> Fits:
     include_unstable : bool
         Let unstable records enter.
     """
+    if table.empty:
+        return Fits(fits=(), refused=())
     cases = points(table, include_unstable=include_unstable)
     points_of = dict(iter(cases[cases["enters"]].groupby(list(SERIES), sort=False)))
     fits: list[Fit] = []
@@ -178,7 +183,9 @@ def _fit(series: Series, usable: pd.DataFrame, cases: pd.DataFrame, left_out: in
     model = HOCKNEY if OPERATIONS[series.operation].sized else CONSTANT
     nbytes, seconds = (cases[name].to_numpy(dtype=np.float64) for name in ("bus_nbytes", "seconds"))
     ratio = float((nbytes / np.maximum(cases["nbytes"].to_numpy(), 1)).max())
-    quantities = _quantities(model, _sets(usable, len(cases)) or [(nbytes, seconds)], (nbytes, seconds), ratio)
+    own = _sets(usable, len(cases))
+    sets = own or [(nbytes, seconds)]
+    quantities = _quantities(model, sets, (nbytes, seconds), ratio)
     parameters = [quantities[name].value or 0.0 for name in model.parameters]
     residuals = np.log(seconds / model.predict(parameters, nbytes))
     worst = int(np.argmax(np.abs(np.expm1(residuals))))
@@ -186,7 +193,8 @@ def _fit(series: Series, usable: pd.DataFrame, cases: pd.DataFrame, left_out: in
     return Fit(
         series=series,
         model=model.name,
-        launches=usable["launch"].nunique(),
+        launches=len(sets),
+        too_short=usable["launch"].nunique() - len(own),
         sizes=len(cases),
         left_out=left_out,
         smallest=_over_launches(smallest.to_numpy()),

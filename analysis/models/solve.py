@@ -60,7 +60,8 @@ def upper_limit(model: Model, nbytes_N: npt.ArrayLike, seconds_N: npt.ArrayLike,
     degrees = max(1, nbytes.size - len(best))
     allowed = least * (1 + float(stats.f.ppf(2 * ONE_SIDED - 1, 1, degrees)) / degrees)
     # Alone it cannot exceed what every time leaves room for.
-    most = float((seconds / model.terms(nbytes)[index]).max())
+    terms = model.terms(nbytes)[index]
+    most = float((seconds[terms > 0] / terms[terms > 0]).max())
 
     def excess(log_value: float) -> float:
         return _least(model, nbytes, seconds, fixed={index: log_value})[1] - allowed

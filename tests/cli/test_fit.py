@@ -1,6 +1,7 @@
 """``collmark fit``: the table, its words, and its JSON."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +50,23 @@ def test_weak_and_refused_are_said(cli: Callable[..., Any]) -> None:
     assert "one launch: no interval" in " ".join(short.out.split())
     assert "beta is" in short.err
     assert "alpha and beta need at least 3" in " ".join(cli("fit", "two").err.split())
+
+
+def test_run_without_records_has_nothing_to_fit(cli: Callable[..., Any]) -> None:
+    cli(*SIMULATED, *PLANTED, *WIDE, "--label", "made")
+    (kept,) = Path("results").glob("*/records.jsonl")
+    kept.write_text("", encoding="utf-8")
+    result = cli("fit", "made")
+    assert (result.status, result.out, result.err) == (0, "", "nothing to fit\n")
+
+
+def test_caption_says_over_how_many_launches_each_interval_may_be(cli: Callable[..., Any]) -> None:
+    cli(*SIMULATED, *PLANTED, *WIDE, "--label", "made")
+    (kept,) = Path("results").glob("*/records.jsonl")
+    lines = kept.read_text(encoding="utf-8").splitlines(keepends=True)
+    wanted = [n for n, line in enumerate(lines) if '"operation":"stream"' in line and '"nbytes":16,' in line]
+    kept.write_text("".join(line for n, line in enumerate(lines) if n != wanted[0]), encoding="utf-8")
+    assert "95 % over 2 to 3 launches" in " ".join(cli("fit", "made").out.split())
 
 
 def test_each_run_is_fitted_once(cli: Callable[..., Any]) -> None:

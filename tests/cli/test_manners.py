@@ -106,9 +106,9 @@ def test_last_line_is_a_command_that_works(cli: Callable[..., Any]) -> None:
     following = cli(*RUN, "--output", "with a space").err.splitlines()[-1].removeprefix("next: ")
     program, *words = shlex.split(following)
     assert program == "collmark"
-    result = cli(*words)
-    assert result.status == 0
-    assert len(result.out.splitlines()) == 1 + 2 * (4 + 3)
+    assert cli(*words).status == 0
+    (report,) = Path("with a space").glob("*/report.html")
+    assert report.stat().st_size > 0
 
 
 def test_incomplete_run_ends_with_the_command_that_resumes_it(cli: Callable[..., Any]) -> None:

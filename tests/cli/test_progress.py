@@ -55,7 +55,7 @@ def test_terminal_shows_a_display_and_then_the_table_once() -> None:
     assert b"launch 1 of 8" in said
     end = said[list(CURSOR_UP.finditer(said))[-1].end() :]
     assert end.count(b"operation ") == 1
-    assert end.rstrip().splitlines()[-1].startswith(b"next: collmark export ")
+    assert end.rstrip().splitlines()[-1].startswith(b"next: collmark report ")
 
 
 def test_redraws_are_rare() -> None:
@@ -133,7 +133,7 @@ def test_other_ranks_say_nothing(workplace: Path) -> None:
         for rank in ("0", "1")
     ]
     assert [done.returncode for done in ranks] == [0, 0], ranks
-    assert "next: collmark export joined" in ranks[0].stderr
+    assert "next: collmark report joined" in ranks[0].stderr
     assert (ranks[1].stdout, ranks[1].stderr) == ("", "")
 
 

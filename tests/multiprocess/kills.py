@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import time
 import warnings
 from pathlib import Path
@@ -27,6 +28,7 @@ TIMEOUT = 3.0  # s, as in the plan
 LONG_CASES = ("--case-budget", "700ms", "--precision", "0.1%")  # a launch must outlast the time-out
 START_PATIENCE = 20.0  # s that ranks have to start at this time-out
 SLACK = 6.0  # s for a busy machine
+RESUME_SECONDS = 240.0  # far more than it takes: real-time work beside it may starve it for a minute
 LAUNCHER_KILLED = 10.0  # s for the ranks to go
 
 
@@ -186,8 +188,10 @@ def _resume(folder: Path, run: RunFolder) -> tuple[bool, str]:
     """Return whether nothing is missing afterwards, and where something is, what the resume said."""
     program = Program(*collmark("run", "--json", "--resume", str(run.path)), folder=folder)
     try:
-        status = program.end(60)
+        status = program.end(RESUME_SECONDS)
         program.wait_until_gone(5)
+    except subprocess.TimeoutExpired:
+        return False, f" RESUME still ran after {RESUME_SECONDS:g} s: {program.errors}"
     finally:
         program.clean_up()
     with warnings.catch_warnings():

@@ -38,7 +38,8 @@ def clean_environment(**more: str) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(LAUNCHER_PREFIXES) and name not in LAUNCHER_NAMES
     }
-    return {**kept, "OMP_NUM_THREADS": "1", **more}
+    # On the search path, as where it is installed: commands to paste are then short.
+    return {**kept, "PATH": f"{BIN}{os.pathsep}{kept.get('PATH', os.defpath)}", "OMP_NUM_THREADS": "1", **more}
 
 
 def processes_with(mark: str) -> dict[int, bytes]:

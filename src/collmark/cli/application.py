@@ -8,12 +8,15 @@ from typing import Annotated
 import typer
 
 from collmark import __version__
+from collmark.cli.claims import claims
 from collmark.cli.demo import demo
 from collmark.cli.export import export
 from collmark.cli.faults import STATUS_WORDS
+from collmark.cli.fit import fit
 from collmark.cli.grammar import SETTINGS, Command, Group, summary, terminal_of, with_examples
 from collmark.cli.list import list_runs
 from collmark.cli.plan import plan
+from collmark.cli.report import report
 from collmark.cli.run import run
 from collmark.cli.schema import schema
 from collmark.core.errors import UnknownNameError
@@ -25,6 +28,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
     "plan": plan,
     "list": list_runs,
+    "fit": fit,
+    "claims": claims,
+    "report": report,
     "export": export,
     "schema": schema,
 }

@@ -39,6 +39,10 @@ class Terminal:
         sys.stdout.write(_in_letters_of(sys.stdout, text) + "\n")
         sys.stdout.flush()
 
+    def out_folded(self, line: str) -> None:
+        """Write a sentence of results, folded at the width."""
+        self.out("\n".join(textwrap.wrap(line, self.width(), **FOLDING)))
+
     def emit(self, thing: Mapping[str, object]) -> None:
         """Write one JSON object as a line of results; what is not a number is null."""
         self.out(json.dumps(_finite(thing), ensure_ascii=True, allow_nan=False))
@@ -50,13 +54,14 @@ class Terminal:
 
     def warn(self, line: str) -> None:
         """Write a line to stderr in any case, folded at the width."""
-        for part in textwrap.wrap(line, self.width(), **FOLDING) or [line]:
+        plain = printable(line)
+        for part in textwrap.wrap(plain, self.width(), **FOLDING) or [plain]:
             self.write_whole(part)
 
     def say_whole(self, line: str) -> None:
         """Write a line to be pasted: it is never folded."""
         if self.verbosity >= 0:
-            self.write_whole(line)
+            self.write_whole(printable(line))
 
     def write_whole(self, line: str) -> None:
         """Write a line to stderr as it is, above what is drawn there."""
@@ -86,6 +91,11 @@ class Terminal:
     def can_redraw(self) -> bool:
         """Whether a display on stderr may be drawn over and over."""
         return self.verbosity >= 0 and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def printable(text: str) -> str:
+    """Return text with escapes in place of what cannot be printed: what comes from a file moves no cursor."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 def _finite(thing: object) -> object:

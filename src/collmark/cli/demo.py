@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from collmark.cli import options as opt
+from collmark.cli.conclusion import program
 from collmark.cli.grammar import terminal_of, with_examples
+from collmark.core.errors import InterruptedRunError
+
+if TYPE_CHECKING:
+    from collmark.cli.console import Terminal
+    from collmark.core.store import RunFolder
 
 with_examples("collmark demo", "collmark demo", "collmark demo --label laptop --budget 2min")
 
@@ -24,7 +35,7 @@ def demo(
     output: opt.Output = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Measure this machine: six operations over gloo, 16 B to 16 MiB, in about four minutes."""
+    """Measure this machine: six operations over gloo, 16 B to 16 MiB, in about four minutes; fit, judge, report."""
     from collmark.cli.measure import Session
     from collmark.core.plan import check_plan
     from collmark.workflow.demo import BUDGET, make_demo
@@ -45,4 +56,51 @@ def demo(
     )
     for remark in demo.remarks:
         terminal.warn(f"note: {remark}")
-    Session(folder, terminal, joined=None, as_json=as_json).run()
+    Session(folder, terminal, joined=None, as_json=as_json, is_last=False).run()
+    with stopped_in_words(folder):
+        conclude(folder, terminal, as_json=as_json)
+
+
+@contextmanager
+def stopped_in_words(folder: RunFolder) -> Iterator[None]:
+    """Answer a signal with what to do: everything was measured."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        words = f"stopped by {signal.Signals(number).name}; everything measured is kept"
+        raise InterruptedRunError(f"{words}: {program()} report {shlex.quote(str(folder.path))}", number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def conclude(folder: RunFolder, terminal: Terminal, *, as_json: bool) -> None:
+    """Fit, judge and report: the findings on stdout, the report in the run's folder."""
+    from collmark.analysis.report.write import Format
+    from collmark.cli.fit_table import print_fits
+    from collmark.cli.output import write_whole
+    from collmark.cli.verdicts import count_words
+    from collmark.workflow.claims import Wanted, judge_claims
+    from collmark.workflow.fit import load_runs
+    from collmark.workflow.report import default_file, material_of, report_of
+
+    results = load_runs([str(folder.path)])
+    material, path = material_of(results), default_file(results)
+    made = report_of(material, Format.HTML)
+    write_whole(path, lambda place: place.write_text(made.text, encoding="utf-8"), force=True)
+    if as_json:
+        import msgspec
+
+        terminal.emit({"event": "report", "file": str(path), "sentences": msgspec.to_builtins(made.sentences)})
+        return
+    terminal.out("")
+    print_fits(terminal, material.fits)
+    name = shlex.quote(str(folder.path))
+    judgement = judge_claims(Wanted(words=[str(folder.path)]))
+    terminal.out(f"\n{count_words(judgement)}: {program()} claims {name}\n")
+    for words in (made.sentences.found, made.sentences.sure, made.sentences.next):
+        terminal.out_folded(words)
+    terminal.say_whole(f"report: {path}")

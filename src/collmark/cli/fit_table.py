@@ -12,6 +12,7 @@ from collmark.cli import figures
 from collmark.cli.console import Terminal
 from collmark.cli.layout import CONTINUED, Align, Column, lay_out
 from collmark.cli.table import SIMULATED_WORD
+from collmark.core.numeral import counted
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import compact_nbytes, format_about_nbytes, format_gigabytes_per_second, format_microseconds
 
@@ -63,8 +64,10 @@ def remarks(fit: Fit) -> list[str]:
             said.append(f"{name} is weak: {quantity.weak}")
         if quantity is not None and quantity.below is not None:
             said.append(f"{name} is too small to tell from these sizes: its 95 % limit is shown")
+    if fit.too_short:
+        said.append(f"{counted(fit.too_short, 'launch')} not fitted: too few sizes with a usable time")
     if fit.left_out:
-        said.append(f"{fit.left_out} record{'' if fit.left_out == 1 else 's'} left out (unstable, wrong or failed)")
+        said.append(f"{counted(fit.left_out, 'record')} left out (unstable, wrong, failed or without a time)")
     return [f"{_words(fit.series)}: {sentence}" for sentence in said]
 
 
@@ -80,13 +83,19 @@ def _sections(fits: Sequence[Fit]) -> list[list[Fit]]:
 
 
 def _caption(fits: Sequence[Fit]) -> str:
-    series, launches = fits[0].series, sorted({fit.launches for fit in fits})
-    over = "one launch: no interval" if launches == [1] else f"intervals: 95 % over {_range(launches)} launches"
+    series, launches = fits[0].series, sorted({count for fit in fits for count in _counts(fit)})
+    over = f"intervals: 95 % over {_range(launches)} launches" if launches else "one launch: no interval"
     words = (
         f"{series.run}: {series.backend}, {series.device}, {series.placement}, {series.tier_words}, "
         f"scheduling {series.scheduling}; {over}"
     )
     return f"{SIMULATED_WORD} {words}" if series.simulated else words
+
+
+def _counts(fit: Fit) -> set[int]:
+    """Return over how many launches the intervals of a fit are; of the smallest size there may be fewer."""
+    shown = (fit.alpha, fit.asymptote, fit.half_size, fit.smallest)
+    return {quantity.estimate.count for quantity in shown if quantity is not None and quantity.estimate is not None}
 
 
 def _range(counts: Sequence[int]) -> str:
@@ -107,7 +116,7 @@ def _columns(fits: Sequence[Fit]) -> list[Column]:
         quantities("alpha", "(us)", format_microseconds, lambda fit: fit.alpha),
         quantities("1/beta", "(bus GB/s)", format_gigabytes_per_second, lambda fit: fit.asymptote),
         Column(name="n1/2", cells=[_size(fit.half_size) for fit in fits], align=Align.RIGHT),
-        quantities("T_min", "(us)", format_microseconds, lambda fit: fit.smallest),
+        Column(name="T_min", unit="(us)", cells=[_smallest(fit.smallest) for fit in fits]),
         Column(name="misfit", unit="(rms, max)", cells=[_misfit(fit) for fit in fits], leads=True),
         Column(name="sizes", cells=[_valid(fit) for fit in fits]),
     ]
@@ -146,7 +155,18 @@ def _cell(quantity: Quantity | None, write: Callable[[float], str]) -> str:
 
 
 def _size(quantity: Quantity | None) -> str:
-    return figures.ABSENT if quantity is None or quantity.value is None else format_about_nbytes(quantity.value)
+    if quantity is None or quantity.value is None:
+        return figures.ABSENT
+    return format_about_nbytes(quantity.value) + _arm(quantity)
+
+
+def _smallest(quantity: Quantity) -> str:
+    return figures.microseconds(quantity.value) + _arm(quantity)
+
+
+def _arm(quantity: Quantity) -> str:
+    """Return the longer arm of the interval in short."""
+    return "" if quantity.estimate is None else f" ±{figures.percent(quantity.estimate.relative_half_width)}%"
 
 
 def _misfit(fit: Fit) -> str:

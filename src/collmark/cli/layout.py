@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from collmark.cli import figures
+from collmark.cli.console import printable
 
 Paint = Callable[[str, str], str]
 """(text, style) to the text in that style."""
@@ -50,7 +51,8 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
     def shown(self) -> list[str]:
         """Return the cells, points aligned where that is wanted."""
-        return figures.aligned(self.cells) if self.align is Align.POINT else self.cells
+        cells = [printable(cell) for cell in self.cells]
+        return figures.aligned(cells) if self.align is Align.POINT else cells
 
 
 class _Frame(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import time
 from collmark.bench.event import Event
 from collmark.bench.launchers.joined import Joined
 from collmark.cli.conclusion import (
+    missing_records,
     next_command,
     print_summary,
     print_table,
@@ -47,13 +48,18 @@ class Session:
         The launcher that started this process, if any.
     as_json : bool
         Write events to stdout instead of a table.
+    is_last : bool
+        Nothing follows: say what to do next.
     """
 
-    def __init__(self, folder: RunFolder, terminal: Terminal, *, joined: Joined | None, as_json: bool) -> None:
+    def __init__(
+        self, folder: RunFolder, terminal: Terminal, *, joined: Joined | None, as_json: bool, is_last: bool = True
+    ) -> None:
         self._folder = folder
         self._terminal = terminal
         self._joined = joined
         self._as_json = as_json
+        self._is_last = is_last
         redraws = terminal.can_redraw() and not (as_json and os.isatty(1))
         kept = list(folder.records())
         self._narrator = Narrator(terminal, kept, redraws=redraws, is_rank=joined is not None)
@@ -143,7 +149,8 @@ class Session:
         self._terminal.say_whole(f"results in {self._folder.path}")
         if self._joined and len(run.launches) == 1:
             self._terminal.say(f"for another launch, and so an interval, repeat it with --into {self._folder.path}")
-        self._terminal.say_whole(f"next: {next_command(self._folder.path, run, records)}")
+        if self._is_last or missing_records(run, records):
+            self._terminal.say_whole(f"next: {next_command(self._folder.path, run, records)}")
         statuses = {record.status for record in records}
         if Status.WRONG in statuses:
             raise VerificationError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ def check_free(path: Path, *, force: bool) -> None:
     """Raise UsageError where a file is there already, unless the user insists."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file")
-    if path.exists() and not force:
+    if path.is_file() and not force:
         raise UsageError(f"{path} exists already; choose another name, or overwrite it with --force")
 
 
@@ -30,6 +31,9 @@ def write_whole(path: Path, write: Callable[[Path], object], *, force: bool) -> 
         If the disk is full.
     """
     check_free(path, force=force)
+    if path.exists() and not path.is_file():  # a device or a pipe is written to; to replace it would destroy it
+        _write_through(path, write)
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         try:
@@ -43,3 +47,14 @@ def write_whole(path: Path, write: Callable[[Path], object], *, force: bool) -> 
             raise MeasurementError(f"cannot write {path}: {error.strerror}; nothing was written") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _write_through(path: Path, write: Callable[[Path], object]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        whole = Path(folder) / path.name
+        write(whole)
+        try:
+            with path.open("wb") as stream:
+                stream.write(whole.read_bytes())
+        except OSError as error:
+            raise MeasurementError(f"cannot write {path}: {error.strerror}; choose another place") from error

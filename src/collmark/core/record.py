@@ -44,6 +44,9 @@ class Status(StrEnum):
 SEVERITY = (Status.CONVERGED, Status.BUDGET, Status.UNSTABLE, Status.FAILED, Status.WRONG)
 """The statuses from best to worst: a case over several launches has the worst of theirs."""
 
+ENTERS = (Status.CONVERGED, Status.BUDGET)
+"""The statuses whose times enter estimates over launches, fits and claims."""
+
 
 class Clock(StrEnum):
     """Which clocks the time stamps come from."""

@@ -24,6 +24,7 @@ from collmark.core.numeral import counted
 from collmark.core.record import Launch, Record, Run, SampleReference, Sentinel
 from collmark.core.schema import read_object
 
+LAYERS = (2, 4)
 RUN_FILE, RECORDS_FILE, LOCK_FILE = "run.json", "records.jsonl", ".lock"
 
 
@@ -247,6 +248,8 @@ class Writer:
 def read_samples(folder: RunFolder, reference: SampleReference) -> NDArray[np.int64]:
     """Return the raw stamps of a record in ns, shape (2 or 4, ranks, repetitions), checked against the checksum."""
     path = folder.path / reference.file
+    if reference.shape[0] not in LAYERS:
+        raise ParseError(str(path), 1, f"{counted(reference.shape[0], 'layer')} of stamps: 2, or 4 if asynchronous")
     count = math.prod(reference.shape)
     try:
         with path.open("rb") as file:

@@ -13,7 +13,7 @@ import msgspec
 from collmark.core.case import Case
 from collmark.core.errors import CollmarkError
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
-from collmark.core.record import SEVERITY, Record, Run, Status
+from collmark.core.record import ENTERS, SEVERITY, Record, Run, Status
 from collmark.core.statistics import log_t_interval
 from collmark.workflow.places import run_folders
 
@@ -75,7 +75,10 @@ def summarise(cases: Iterable[Case], records: Iterable[Record]) -> list[Row]:
 def _row(case: Case, records: Sequence[Record]) -> Row:
     statuses = Counter(record.status for record in records)
     worst = max(statuses, key=SEVERITY.index, default=None)
-    timings = [record.timing for record in records if record.timing is not None]
+    timed = [record for record in records if record.timing is not None]
+    # As in fits: an unstable launch counts only where no other has a time.
+    timed = [record for record in timed if record.status in ENTERS] or timed
+    timings = [record.timing for record in timed if record.timing is not None]
     seconds = half_width = None
     # A clock coarser than the call reads 0: that is no time, and has no logarithm.
     if timings and worst is not Status.WRONG and all(timing.median > 0 for timing in timings):

@@ -5,7 +5,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from tests.analysis.made import SIZES, curve, noisy, replaced, results_of, times
+from tests.analysis.made import SIZES, case_of, curve, noisy, record_of, replaced, results_of, times
 
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fit, Fits, fit_frame
@@ -165,3 +165,27 @@ def test_directions_placements_and_runs_are_never_fitted_together() -> None:
 def test_fits_can_be_written_as_json_and_read_back() -> None:
     fits = fits_of(curve())
     assert msgspec.json.decode(msgspec.json.encode(fits), type=Fits) == fits
+
+
+def test_nothing_is_fitted_to_nothing() -> None:
+    assert fits_of([]) == Fits(fits=(), refused=())
+
+
+def test_a_size_of_zero_is_a_size() -> None:
+    fit = fit_of(curve(sizes=[0, *SIZES], levels=[1.0, 1.0]))
+    assert fit.alpha.value == pytest.approx(20e-6, rel=1e-3)
+    assert fit.first == 0
+
+
+@pytest.mark.parametrize("seconds", [5e-324, 1e307])
+def test_a_time_that_no_clock_reads_is_none(seconds: float) -> None:
+    records = [record_of(case_of(nbytes=nbytes), seconds, launch) for nbytes in SIZES for launch in (1, 2)]
+    assert fits_of(records).refused[0].reason == "no record to fit to: 24 converged"
+
+
+def test_launches_are_those_that_were_fitted() -> None:
+    whole, short = curve(levels=[1.0, 1.1]), curve(sizes=SIZES[:2], levels=[1, 1, 1, 1])[4:]
+    fit = fit_of(whole + short)
+    assert (fit.launches, fit.too_short) == (2, 2)
+    assert fit.alpha.estimate is not None
+    assert fit.alpha.estimate.count == 2

@@ -1,0 +1,132 @@
+"""A finding: the verdict on one kind of one claim, with everything it rests on."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from collmark.core.estimate import Estimate
+
+
+class Kind(StrEnum):
+    """What can decide a claim; none stands in for another."""
+
+    LINK = "S"
+    """Arithmetic on published link rates."""
+    WORKLOAD = "W"
+    """Arithmetic on a workload: volumes, memory, FLOPs."""
+    MEASURED = "M"
+    """Records of the named tiers."""
+    PROJECTED = "P"
+    """Fits and a layout."""
+
+
+class Verdict(StrEnum):
+    """The four words that a claim is answered with."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    INCONCLUSIVE = "inconclusive"
+    NO_DATA = "no data"
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One number with its unit and what it is, shown beside a verdict.
+
+    Attributes
+    ----------
+    name : str
+        What it is, in words.
+    value : float
+        In `unit`.
+    unit : str
+        As shown; empty for a ratio.
+    estimate : Estimate or None
+        With its interval, in the same unit, where it was measured.
+    """
+
+    name: str
+    value: float
+    unit: str = ""
+    estimate: Estimate | None = None
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One statement of a claim that makes several; such a claim fails where any of them fails.
+
+    Attributes
+    ----------
+    says : str
+        The statement.
+    verdict : Verdict
+        On it alone.
+    claimed, found, band, by, rule
+        As in :class:`Finding`.
+    """
+
+    says: str
+    verdict: Verdict
+    claimed: str
+    found: Figure | None = None
+    band: tuple[float, float] | None = None
+    by: str = ""
+    rule: str = ""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on one kind of one claim.
+
+    Attributes
+    ----------
+    claim, sentence : str
+        Id, and the claim in words.
+    kind : Kind
+        What decided it.
+    verdict : Verdict
+        How.
+    claimed : str
+        The claimed figure with its unit and tolerance.
+    found : Figure or None
+        The figure that decides (of a claim with parts, that of the first that fails); None for no data.
+    band : tuple of float or None
+        The range, in the unit of `found`, inside which the claim holds; an end may be infinite.
+    by : str
+        In a few words, what it was decided by, or why it was not.
+    steps : tuple of str
+        The formula worked step by step, with units.
+    evidence : tuple of str
+        Sources of constants; runs, series and launches of measurements.
+    rule : str
+        The decision rule with its thresholds.
+    would_change : str
+        What would change the verdict.
+    command : str
+        For no data: the command that would decide it.
+    also : tuple of Figure
+        Related figures that are shown beside it.
+    parts : tuple of Part
+        Each statement of a claim that makes more than one; empty otherwise.
+    notes : tuple of str
+        What to look out for, contradictions with other rows among it.
+    marker : str
+        ``simulated`` or ``emulated`` where the figures are; such a verdict is never the claim's.
+    """
+
+    claim: str
+    sentence: str
+    kind: Kind
+    verdict: Verdict
+    claimed: str
+    found: Figure | None = None
+    band: tuple[float, float] | None = None
+    by: str = ""
+    steps: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    rule: str = ""
+    would_change: str = ""
+    command: str = ""
+    also: tuple[Figure, ...] = ()
+    parts: tuple[Part, ...] = ()
+    notes: tuple[str, ...] = ()
+    marker: str = ""

@@ -1,0 +1,1 @@
+"""Predicates that records decide: which records, refused when unlike, and what is taken from them."""

@@ -1,0 +1,112 @@
+"""From records to the curves that claims are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from collmark.analysis.claims.measured.curve import Curve
+from collmark.analysis.columns import SERIES, Series
+from collmark.analysis.frame import frame
+from collmark.analysis.models.fit import Fits, fit_frame
+from collmark.analysis.points import is_usable, measured, points
+from collmark.analysis.results import Results
+from collmark.core.operation import Estimand
+
+
+class Material:
+    """Records of some runs, as curves.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`collmark.analysis.frame.frame` returns it, of figures that are all simulated or all measured.
+    labels : dict of str to str
+        Label of each run by the name of its folder.
+    include_unstable : bool
+        Let unstable records enter.
+    """
+
+    def __init__(self, table: pd.DataFrame, labels: dict[str, str], *, include_unstable: bool = False) -> None:
+        self._table = table
+        self._labels = labels
+        self._include_unstable = include_unstable
+
+    @cached_property
+    def curves(self) -> tuple[Curve, ...]:
+        """Every series of the records."""
+        return self._curves(self._table)
+
+    @cached_property
+    def longest(self) -> tuple[Curve, ...]:
+        """The same with T as the longest local duration wherever it would be L or G.
+
+        Needed where clocks could be compared on one side of a ratio only (design.md section 4): there L would be put
+        beside D_max, which holds the skew as well.
+        """
+        table = self._table.copy()
+        bracketed = table["estimand"].isin([Estimand.LAST_IN_LAST_OUT.value, Estimand.FIRST_IN_LAST_OUT.value])
+        rows = bracketed & table["longest"].notna()
+        table.loc[rows, "seconds"] = table.loc[rows, "longest"]
+        table.loc[rows, ["lower", "upper"]] = np.nan
+        table.loc[rows, "estimand"] = Estimand.LONGEST_LOCAL.value
+        return self._curves(table)
+
+    def _curves(self, table: pd.DataFrame) -> tuple[Curve, ...]:
+        if table.empty:
+            return ()
+        fits = fit_frame(table, include_unstable=self._include_unstable)
+        cases = points(table, include_unstable=self._include_unstable)
+        entering = {tuple(row) for row in cases.loc[cases["enters"], [*SERIES, "case"]].itertuples(index=False)}
+        found = []
+        for key, group in measured(table).groupby(list(SERIES), sort=False):
+            enters = np.array([(*key, case) in entering for case in group["case"]])
+            usable = is_usable(group, include_unstable=self._include_unstable) & enters
+            found.append(self._curve(_series(key), group[usable], group[~usable], fits))
+        return tuple(found)
+
+    def _curve(self, series: Series, rows: pd.DataFrame, others: pd.DataFrame, fits: Fits) -> Curve:
+        times: dict[int, list[float]] = {}
+        for (nbytes, _launch), seconds in rows.groupby(["nbytes", "launch"])["seconds"].median().items():
+            times.setdefault(int(nbytes), []).append(float(seconds))
+        any_row = (rows if len(rows) else others).iloc[0]
+        return Curve(
+            series=series,
+            ranks=int(any_row["ranks"]),
+            nodes=int(any_row["nodes"]),
+            labels=tuple(filter(None, (any_row["label"], self._labels.get(series.run, ""), series.run))),
+            launches=tuple(sorted({int(launch) for launch in rows["launch"]})),
+            times={nbytes: tuple(values) for nbytes, values in times.items()},
+            fit=fits.of(series),
+            refused=next((one.reason for one in fits.refused if one.series == series), ""),
+            left_out=", ".join(f"{count} {status}" for status, count in others["status"].value_counts().items()),
+        )
+
+
+def _series(key: tuple[object, ...]) -> Series:
+    plain = [value.item() if isinstance(value, np.generic) else value for value in key]
+    return msgspec.convert(dict(zip(SERIES, plain, strict=True)), Series)
+
+
+def gather(results: Iterable[Results], *, include_unstable: bool = False) -> tuple[Material, Material]:
+    """Return what was measured, and apart from it what was simulated.
+
+    Parameters
+    ----------
+    results : iterable of Results
+        Runs, each with a name of its own.
+    include_unstable : bool
+        Let unstable records enter.
+    """
+    runs = list(results)
+    labels = {one.name: one.run.label for one in runs}
+    table = frame(runs)
+    simulated = table["simulated"].astype(bool)
+    return (
+        Material(table[~simulated].reset_index(drop=True), labels, include_unstable=include_unstable),
+        Material(table[simulated].reset_index(drop=True), labels, include_unstable=include_unstable),
+    )

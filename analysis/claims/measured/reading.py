@@ -1,0 +1,226 @@
+"""What a predicate takes from records: figures over launches, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from collmark.analysis.claims.finding import Figure
+from collmark.analysis.claims.measured.curve import Curve, Side
+from collmark.analysis.claims.quantity import natural_unit, scale_of, shown
+from collmark.analysis.ratio import LogMean, log_contrast
+from collmark.core.estimate import Estimate
+
+ONE_LAUNCH = "one launch: no interval"
+_DIGITS = 3
+_LEVEL = 0.95
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure that a rule judges.
+
+    Attributes
+    ----------
+    says : str
+        What it is.
+    unit : str
+        SI unit.
+    mean : LogMean or None
+        Over launches; None where there is no interval.
+    value : float or None
+        The figure where there is no interval, in `unit`.
+    problem : str
+        Why no verdict may rest on it; empty where one may.
+    can_only_fail : str
+        Why it may show a claim false but not true; empty where it may do both.
+    by : str
+        In a few words, what it was taken from.
+    steps : tuple of str
+        How it was worked out.
+    """
+
+    says: str
+    unit: str = ""
+    mean: LogMean | None = None
+    value: float | None = None
+    problem: str = ""
+    can_only_fail: str = ""
+    by: str
+    steps: tuple[str, ...] = ()
+
+    def with_steps(self, *steps: str) -> Reading:
+        """Return the same with the steps by which it was worked out."""
+        return msgspec.structs.replace(self, steps=steps)
+
+    def estimate(self, level: float = _LEVEL) -> Estimate | None:
+        """Return the figure with its interval, in SI units."""
+        return None if self.mean is None else self.mean.interval(level)
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that one condition of measurement says about a claim.
+
+    Attributes
+    ----------
+    condition : str
+        Backend, device, dtype and so on, in a few words.
+    readings : tuple of Reading
+        All of them have to hold.
+    evidence : tuple of str
+        Runs, series and launches.
+    also : tuple of Figure
+        Related figures.
+    notes : tuple of str
+        What to look out for.
+    """
+
+    condition: str
+    readings: tuple[Reading, ...]
+    evidence: tuple[str, ...]
+    also: tuple[Figure, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Absent(msgspec.Struct, frozen=True, kw_only=True):
+    """No record can decide.
+
+    Attributes
+    ----------
+    reason : str
+        What is missing.
+    """
+
+    reason: str
+
+
+class Values(msgspec.Struct, frozen=True, kw_only=True):
+    """A fitted quantity of a side, in each launch.
+
+    Attributes
+    ----------
+    per_launch : tuple of float
+        In SI units; empty where the times do not tell it.
+    problem : str
+        Why no verdict may rest on it.
+    """
+
+    per_launch: tuple[float, ...]
+    problem: str = ""
+
+
+def fitted(side: Side, name: str) -> Values:
+    """Return a fitted quantity of a side over all of its launches.
+
+    Parameters
+    ----------
+    side : Side
+        Curves whose launches count together.
+    name : str
+        Field of :class:`collmark.analysis.models.fit.Fit`: ``asymptote`` or ``alpha``.
+    """
+    values: list[float] = []
+    problems: list[str] = []
+    for curve in side.curves:
+        problem = _problem(curve, name)
+        if problem:
+            problems.append(f"{side.tier} {curve.series.operation}: {problem}")
+        if curve.fit is not None:
+            quantity = getattr(curve.fit, name)
+            values += [] if quantity is None else quantity.per_launch
+    return Values(per_launch=tuple(values), problem="; ".join(dict.fromkeys(problems)))
+
+
+def _problem(curve: Curve, name: str) -> str:
+    fit = curve.fit
+    if fit is None:
+        return curve.refused or "no fit"
+    if not fit.describes:
+        return f"the {fit.model} model does not describe its times (rms misfit {100 * fit.rms:.0f} %)"
+    quantity = getattr(fit, name)
+    if quantity is None or not quantity.per_launch:
+        return f"the times do not tell {name}"
+    return f"{name} is weakly known: {quantity.weak}" if quantity.weak else ""
+
+
+def read(
+    says: str,
+    over: Sequence[Sequence[float]],
+    under: Sequence[Sequence[float]] = (),
+    *,
+    unit: str = "",
+    factor: float = 1.0,
+    problem: str = "",
+    by: str,
+) -> Reading:
+    """Return a reading from values in each launch: the product of some over the product of others, times a factor.
+
+    Parameters
+    ----------
+    over, under : sequence of sequence of float
+        Groups of launches, positive, in SI units.
+    unit : str
+        Of the result.
+    factor : float
+        A constant.
+    problem : str
+        Why no verdict may rest on it.
+    says, by : str
+        As in :class:`Reading`.
+    """
+    if not all((*over, *under)):
+        return Reading(says=says, unit=unit, problem=problem or "nothing measured", by=by)
+    mean = log_contrast(over, under)
+    value = factor
+    for sign, groups in ((1, over), (-1, under)):
+        for group in groups:
+            value *= geometric_mean(group) ** sign
+    return Reading(
+        says=says,
+        unit=unit,
+        mean=None if mean is None else mean.scaled(factor),
+        value=value,
+        problem=problem or ("" if mean is not None else ONE_LAUNCH),
+        by=by,
+    )
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Return the geometric mean of positive values."""
+    product = 1.0
+    for value in values:
+        product *= value ** (1 / len(values))
+    return product
+
+
+def figure(name: str, reading: Reading, shown_in: str | None = None) -> Figure | None:
+    """Return a reading as a figure with its interval; None where there is no value."""
+    estimate = reading.estimate()
+    value = estimate.value if estimate is not None else reading.value
+    if value is None:
+        return None
+    unit = natural_unit(value, reading.unit) if shown_in is None else shown_in
+    scale = scale_of(unit)
+    if estimate is not None:
+        estimate = Estimate(
+            value=estimate.value / scale,
+            lower=estimate.lower / scale,
+            upper=estimate.upper / scale,
+            level=estimate.level,
+            method=estimate.method,
+            count=estimate.count,
+            over=estimate.over,
+        )
+    return Figure(name=name, value=value / scale, unit=unit, estimate=estimate)
+
+
+def words(reading: Reading, shown_in: str | None = None) -> str:
+    """Return a reading as text: value, interval, unit."""
+    found = figure("", reading, shown_in)
+    if found is None:
+        return "-"
+    text = shown(found.value * scale_of(found.unit), reading.unit, found.unit, _DIGITS)
+    if found.estimate is None:
+        return text
+    ends = (shown(end, "", "", _DIGITS) for end in (found.estimate.lower, found.estimate.upper))
+    return f"{text} [{', '.join(ends)}]"

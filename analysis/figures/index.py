@@ -1,0 +1,51 @@
+"""The index of figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+import msgspec
+import pandas as pd
+from matplotlib.figure import Figure
+
+from collmark.analysis.figures import bandwidth, last_rank, launches, residuals, tails, times
+from collmark.core.registry import Registry
+
+
+class Picture(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure.
+
+    Attributes
+    ----------
+    name : str
+        Also its anchor in a report.
+    draw : callable
+        DataFrame to Figure.
+    needs : tuple of str
+        Columns that it draws from.
+    title, caption : callable
+        DataFrame to what it says, and to what its marks are, with the number of launches and the level.
+    """
+
+    name: str
+    draw: Callable[[pd.DataFrame], Figure]
+    needs: tuple[str, ...]
+    title: Callable[[pd.DataFrame], str]
+    caption: Callable[[pd.DataFrame], str]
+
+
+def _row(name: str, module: ModuleType, draw: Callable[[pd.DataFrame], Figure]) -> Picture:
+    return Picture(name=name, draw=draw, needs=module.NEEDS, title=module.title, caption=module.caption)
+
+
+_ROWS = (
+    _row("bandwidth", bandwidth, bandwidth.bandwidth),
+    _row("times", times, times.times),
+    _row("residuals", residuals, residuals.residuals),
+    _row("launches", launches, launches.launches),
+    _row("tails", tails, tails.tails),
+    _row("last-rank", last_rank, last_rank.last_rank),
+)
+
+FIGURES = Registry("figure", [(row.name, row) for row in _ROWS])

@@ -1,0 +1,166 @@
+"""The marks that curves share: launch medians, means with their intervals, and the model's line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+
+from collmark.analysis.figures.axis import limits
+from collmark.analysis.figures.palette import GROUND, INK, MARKERS, MUTED, NAMED
+from collmark.analysis.figures.sheet import SMALL, height_of
+
+Scale = Callable[[pd.DataFrame, str], pd.Series]
+"""(rows, column in seconds) to what is drawn on the y axis."""
+
+NEEDED = (
+    "case", "nbytes", "bus_nbytes", "backend", "simulated", "seconds", "center", "center_lower", "center_upper",
+    "case_status", "launches", "panel", "curve", "swatch", "shown",
+)  # fmt: skip
+"""The columns that these marks draw from."""
+SIZED = "nbytes"
+HOLLOW = ("budget", "unstable")
+PALE = 0.35
+LINE = 13.0
+"""Height of a line of a label, in units of the view box."""
+POINT, CROSS = 30.0, 38.0
+DASHES = {"inside": "-", "outside": (0, (4, 3))}
+STEPS = 48
+LONGEST_WHISKER = 2.0
+"""Factor beyond the points up to which whiskers widen the axis; longer ones leave the panel."""
+
+
+def sized(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that have a size: barrier has none and lies on no axis of sizes."""
+    return table[table[SIZED] > 0]
+
+
+def curves(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the rows of each curve of a panel, in their order."""
+    return [own for _name, own in rows.groupby("curve", sort=False)]
+
+
+def colour(rows: pd.DataFrame) -> str:
+    """Return the colour of a curve."""
+    return NAMED[rows["swatch"].iloc[0]].light
+
+
+def marker(rows: pd.DataFrame) -> str:
+    """Return the shape of a curve's points."""
+    return MARKERS.get(rows["backend"].iloc[0], "o")
+
+
+def cases(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a case."""
+    return rows.drop_duplicates("case")
+
+
+def draw_points(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
+    """Draw a curve's launch medians, and its means over launches with their intervals."""
+    own, shape, shade = cases(rows), marker(rows), colour(rows)
+    if (rows["launches"] > 1).any():
+        medians = rows.assign(y=scale(rows, "seconds"))
+        sns.scatterplot(
+            medians, x=SIZED, y="y", ax=panel, color=shade, alpha=PALE, s=12, marker=shape, linewidth=0, legend=False
+        )
+    ends = [scale(own, name) for name in ("center_lower", "center_upper")]
+    panel.vlines(own[SIZED], *ends, color=shade, linewidth=1.4, zorder=2.5)
+    means = own.assign(y=scale(own, "center"))
+    is_hollow = means["case_status"].isin(HOLLOW)
+    for some, face in ((means[~is_hollow], shade), (means[is_hollow], GROUND.light)):
+        panel.scatter(
+            some[SIZED], some["y"], s=POINT, marker=shape, facecolor=face, edgecolor=shade, linewidth=1.3, zorder=3
+        )
+    wrong = own[own["case_status"] == "wrong"]
+    if len(wrong):
+        # There is no time to draw it at: on the edge it hides nothing.
+        foot = np.full(len(wrong), 0.03)
+        panel.scatter(
+            wrong[SIZED], foot, s=CROSS, marker="x", color=NAMED["bad"].light, linewidth=1.8, zorder=4,
+            transform=panel.get_xaxis_transform(), clip_on=False,
+        )  # fmt: skip
+
+
+def is_modelled(rows: pd.DataFrame) -> bool:
+    """Whether a curve has a model that describes it."""
+    return bool(rows["fitted"].iloc[0]) and bool(rows["describes"].iloc[0])
+
+
+def draw_model(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
+    """Draw a curve's fitted model: solid in its range, dashed outside, muted where it does not describe the times."""
+    one = rows.iloc[0]
+    if not one["fitted"]:
+        return
+    alpha, beta = np.nan_to_num([one["alpha"], one["beta"]])
+    inner, ends = (one["first"], one["last"]), panel.get_xlim()
+    shade = colour(rows) if one["describes"] else MUTED.light
+    for start, stop in ((ends[0], inner[0]), inner, (inner[1], ends[1])):
+        nbytes = np.geomspace(start, stop, STEPS)
+        line = pd.DataFrame({SIZED: nbytes, "bus_nbytes": nbytes * one["bus_ratio"]})
+        line["model"] = alpha + beta * line["bus_nbytes"]
+        is_inside = (start, stop) == inner
+        panel.plot(
+            nbytes, scale(line, "model").to_numpy(), color=shade, linewidth=1.5 if is_inside else 1.1, zorder=2,
+            linestyle=DASHES["inside" if is_inside and one["describes"] else "outside"],
+        )  # fmt: skip
+
+
+def say_simulated(panel: Axes, rows: pd.DataFrame) -> None:
+    """Write on a panel that its figures are simulated, where they are."""
+    if rows["simulated"].any():
+        panel.text(
+            0.985, 0.03, "SIMULATED", transform=panel.transAxes, ha="right", fontsize=SMALL, fontweight="bold",
+            color=NAMED["bad"].light, gid="halo-simulated",
+        )  # fmt: skip
+
+
+def end_labels(panel: Axes, labels: Sequence[tuple[float, str]], right: float = 0.985) -> None:
+    """Write labels at the right end, each above its height on a logarithmic y axis, pushed apart where they meet.
+
+    Parameters
+    ----------
+    panel : Axes
+        With its final limits.
+    labels : sequence of (float, str)
+        Height and text, of one or two lines.
+    right : float
+        Where they end, as a share of the panel.
+    """
+    low, high = np.log10(panel.get_ylim())
+    tall = height_of(panel)
+    order = sorted(labels)
+    tops = [LINE * (1 + text.count("\n")) for _height, text in order]
+    places = [(np.log10(height) - low) / (high - low) * tall + 3.0 for height, _text in order]
+    for position in range(1, len(places)):
+        places[position] = max(places[position], places[position - 1] + tops[position - 1])
+    ceiling = tall
+    for position in reversed(range(len(places))):
+        places[position] = ceiling = min(places[position], ceiling - tops[position])
+    for place, (_height, text) in zip(places, order, strict=True):
+        panel.text(
+            right, place / tall, text, transform=panel.transAxes, ha="right", va="bottom", fontsize=SMALL,
+            color=INK.light, gid="halo-label", linespacing=1.15,
+        )  # fmt: skip
+
+
+def y_limits(table: pd.DataFrame, scale: Scale, below: float, above: float) -> tuple[float, float]:
+    """Return limits that hold all points of a table, and whiskers as far as they are no longer than that.
+
+    Parameters
+    ----------
+    table : DataFrame
+        All panels, shown or not.
+    scale : callable
+        What is drawn.
+    below, above : float
+        Shares of the axis that stay free for labels.
+    """
+    own = cases(table)
+    values = pd.concat([scale(table, "seconds"), scale(own, "center")]).dropna()
+    ends = pd.concat([scale(own, "center_lower"), scale(own, "center_upper")]).dropna()
+    if len(values):
+        ends = ends.clip(values.min() / LONGEST_WHISKER, values.max() * LONGEST_WHISKER)
+    return limits([*values, *ends], below=below, above=above)

@@ -1,0 +1,84 @@
+"""Raw repetitions of a few cases as a DataFrame: samples are large, and are read for the cases that are drawn only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from collmark.analysis.columns import Column
+from collmark.analysis.results import Results
+from collmark.core.errors import CollmarkError
+from collmark.core.operation import Estimand
+from collmark.core.record import Record
+from collmark.core.store import read_samples
+from collmark.core.units import NANOSECONDS_PER_SECOND
+
+ENTER, EXIT = 0, 1
+"""Layers of the raw stamps (:class:`collmark.core.record.SampleReference`)."""
+
+REPETITION: dict[str, Column] = {
+    "run": Column(kind="str", meaning="name of the run's folder"),
+    "case": Column(kind="str", meaning="key of the case"),
+    "launch": Column(kind="int64", meaning="id of the launch"),
+    "seconds": Column(kind="float64", unit="s", meaning="T of one repetition, warm-up cut away"),
+}
+"""The columns of :func:`repetitions`, in their order."""
+
+
+def repetitions(results: Iterable[Results], cases: Collection[tuple[str, str]]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the repetitions of some cases, and what could not be read, in words.
+
+    Parameters
+    ----------
+    results : iterable of Results
+        With their folders.
+    cases : collection of (str, str)
+        Name of the run and key of the case.
+
+    Returns
+    -------
+    (DataFrame, list of str)
+        A row per repetition, in the order measured, with the columns :data:`REPETITION`.
+    """
+    found: list[pd.DataFrame] = []
+    problems: list[str] = []
+    for one in results:
+        wanted = {case for run, case in cases if run == one.name}
+        for record in one.records:
+            if one.folder is None or record.samples is None or record.timing is None or record.sentinel is not None:
+                continue
+            if record.case.key not in wanted:
+                continue
+            try:
+                stamps_SRI = read_samples(one.folder, record.samples)
+            except CollmarkError as error:
+                problems.append(str(error))
+                continue
+            seconds = times_of(record, stamps_SRI)[record.timing.cut :]
+            own = {"run": one.name, "case": record.case.key, "launch": record.launch, "seconds": seconds}
+            found.append(pd.DataFrame(own))
+    kinds = {name: "str" if column.kind == "str" else column.kind for name, column in REPETITION.items()}
+    table = pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=list(REPETITION))
+    return table.astype(kinds), problems
+
+
+def times_of(record: Record, stamps_SRI: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return T of each repetition in s, as the record's summary has it: ranks first, repetitions later."""
+    enter, left = stamps_SRI[ENTER], stamps_SRI[EXIT]
+    estimand = record.case.estimand if record.timing is None else record.timing.estimand
+    nanoseconds: NDArray[np.float64]
+    match estimand:
+        case Estimand.LAST_IN_LAST_OUT:
+            nanoseconds = left.max(axis=0) - enter.max(axis=0)
+        case Estimand.FIRST_IN_LAST_OUT:
+            nanoseconds = left.max(axis=0) - enter.min(axis=0)
+        case Estimand.HALF_ROUND_TRIP:
+            nanoseconds = (left[0] - enter[0]) / 2
+        case Estimand.PER_MESSAGE:
+            nanoseconds = (left[0] - enter[0]) / record.case.messages
+        case _:
+            nanoseconds = (left - enter).max(axis=0)
+    return nanoseconds / NANOSECONDS_PER_SECOND

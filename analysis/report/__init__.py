@@ -1,0 +1,1 @@
+"""One report from results: sections of content, written as HTML or as Markdown."""

@@ -1,0 +1,68 @@
+"""Every case with its numbers: what the pictures show, to be read and copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collmark.analysis.figures.words import ABSENT, gigabytes, microseconds
+from collmark.analysis.report.cells import SIMULATED, name_heading, status_cell, value_cells, with_interval
+from collmark.analysis.report.content import Cell, Heading, Section, Table
+from collmark.analysis.report.material import Material
+from collmark.core.units import format_nbytes
+
+ANCHOR = "cases"
+HEADINGS = {"curve": "series", "dtype": "dtype"}
+KEYS = ("run", "tier", "case")
+"""What tells cases of several runs apart."""
+
+
+def cases(material: Material) -> Section | None:
+    """Return the table of cases; None without records."""
+    rows = material.cases.to_dict("records")
+    if not rows:
+        return None
+    curves, dtypes = {one["curve"] for one in rows}, {one["dtype"] for one in rows if one["nbytes"]}
+    # What is the same everywhere is said once, above.
+    same = ", ".join(sorted(curves if len(curves) == 1 else ())) + ", ".join(
+        ("", *(dtypes if len(dtypes) == 1 else ()))
+    )
+    told = [name for name, found in (("curve", curves), ("dtype", dtypes)) if len(found) > 1]
+    headings = (
+        name_heading("operation"), *(name_heading(HEADINGS[name]) for name in told), Heading(name="nbytes"),
+        *with_interval("T", "µs"), Heading(name="algbw", unit="GB/s"), Heading(name="busbw", unit="GB/s"),
+        Heading(name="T / model"), Heading(name="launches"), Heading(name="wrong"), name_heading("status"),
+    )  # fmt: skip
+    counts = material.drawn.groupby(list(KEYS))[["wrong", "checked"]].sum()
+    table = Table(
+        anchor="cases-table",
+        caption=f"{same.strip(', ')}. "
+        * bool(same.strip(", "))
+        + "T: geometric mean over launches of the medians, 95 % by Student's t on logarithms over launches. algbw: "
+        "nbytes / T; busbw: bytes beside β / T. Status: the worst over launches.",
+        headings=headings,
+        rows=tuple(_row(one, told, *counts.loc[tuple(one[name] for name in KEYS)]) for one in rows),
+    )
+    return Section(anchor=ANCHOR, title="Cases", question="What are the numbers?", blocks=(table,))
+
+
+def _row(one: dict[str, Any], told: list[str], wrong: int, checked: int) -> tuple[Cell, ...]:
+    seconds = one["center"]
+    is_timed, nbytes = seconds > 0, one["nbytes"]
+    return (
+        Cell(text=f"{one['operation']} {SIMULATED}" if one["simulated"] else one["operation"]),
+        *(Cell(text=one[name]) for name in told),
+        Cell(text=_size(nbytes, one["requested_nbytes"])),
+        *value_cells(microseconds, seconds, one["center_lower"], one["center_upper"]),
+        Cell(text=gigabytes(nbytes / seconds) if is_timed and nbytes else ABSENT),
+        Cell(text=gigabytes(one["bus_nbytes"] / seconds) if is_timed and nbytes else ABSENT),
+        Cell(text=f"{seconds / one['model_seconds']:.2f}" if is_timed and one["fitted"] else ABSENT),
+        Cell(text=f"{one['launches']}"),
+        Cell(text=f"{wrong}" if checked else ABSENT),
+        status_cell(one["case_status"], one["case_share"]),
+    )
+
+
+def _size(nbytes: int, requested: int) -> str:
+    if not nbytes:
+        return ABSENT
+    return format_nbytes(nbytes) if nbytes == requested else f"{format_nbytes(requested)} → {format_nbytes(nbytes)}"

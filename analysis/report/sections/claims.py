@@ -1,0 +1,207 @@
+"""Verdicts on claims, worst first; each opens to its figures, formula and evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from collmark.analysis.claims.finding import Figure, Finding, Kind, Part, Verdict
+from collmark.analysis.claims.quantity import number
+from collmark.analysis.figures.words import ABSENT
+from collmark.analysis.report.cells import name_heading
+from collmark.analysis.report.content import (
+    Block,
+    Cell,
+    Code,
+    Details,
+    Heading,
+    Items,
+    Mark,
+    Section,
+    Span,
+    Table,
+    Text,
+    anchor_of,
+)
+from collmark.analysis.report.material import Material
+
+ORDER = (Verdict.FAILS, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.NO_DATA)
+MARKS = {
+    Verdict.HOLDS: Mark.GOOD,
+    Verdict.FAILS: Mark.BAD,
+    Verdict.INCONCLUSIVE: Mark.UNDECIDED,
+    Verdict.NO_DATA: Mark.MUTED,
+}
+BY_RECORDS = (Kind.MEASURED, Kind.PROJECTED)
+DIGITS = 3
+BAND, FURTHEST = 1.0, 3.5
+"""Ends of a tolerance band, and of what is drawn, on an axis that every row shares: half-widths of its own band."""
+ONE_SIDED = math.log(1.5)
+"""What stands for a half-width where a band has one end only."""
+DRAWN = "Dot and whisker: found; shaded: where the claim holds, as wide in every row."
+
+
+def claims(material: Material) -> Section | None:
+    """Return the verdicts; None where no claim was asked about."""
+    found = sorted(material.findings, key=lambda finding: ORDER.index(finding.verdict))
+    if not found:
+        return None
+    decided = [finding for finding in found if finding.verdict is not Verdict.NO_DATA]
+    by_records = [finding for finding in decided if finding.kind in BY_RECORDS]
+    by_arithmetic = [finding for finding in decided if finding.kind not in BY_RECORDS]
+    without = [finding for finding in found if finding.verdict is Verdict.NO_DATA]
+    blocks: list[Block] = []
+    if by_records:
+        blocks.append(claims_table("claims-records", by_records, "Decided by these records."))
+    else:
+        blocks.append(Text(words="No claim is decided by these records: they are of other tiers, or too few."))
+    if by_arithmetic:
+        words = "Decided by arithmetic, whatever was measured here: S on published link rates, W on a workload."
+        blocks.append(_for_page(claims_table("claims-arithmetic", by_arithmetic, words)))
+    if without:
+        words = "Without data: what would decide them stands with each."
+        blocks.append(_for_page(claims_table("claims-without", without, words)))
+    blocks += map(_details, found)
+    return Section(anchor="claims", title="Claims", question="What holds?", blocks=tuple(blocks))
+
+
+def claims_table(anchor: str, found: Sequence[Finding], caption: str, *, is_short: bool = False) -> Table:
+    """Return a row for each finding; a column for what was found only where anything was.
+
+    Parameters
+    ----------
+    anchor, caption : str
+        Of the table.
+    found : sequence of Finding
+        Its rows, in their order.
+    is_short : bool
+        Without what each was decided by.
+    """
+    is_decided = any(finding.found is not None for finding in found)
+    figures = (Heading(name="found"), Heading(name="95 %", is_muted=True), Heading(name="", is_drawn=True))
+    return Table(
+        anchor=anchor,
+        caption=caption,
+        drawn=DRAWN if is_decided else "",
+        headings=(
+            *map(name_heading, ("claim", "kind", "verdict")),
+            Heading(name="claimed"),
+            *(figures if is_decided else ()),
+            *(() if is_short else (name_heading("by"),)),
+        ),
+        rows=tuple(_row(finding, is_decided=is_decided, is_short=is_short) for finding in found),
+    )
+
+
+def _for_page(table: Table) -> Table:
+    return msgspec.structs.replace(table, is_for_page=True)
+
+
+def place_of(finding: Finding) -> str:
+    """Return the anchor of a finding; one that is simulated has its own."""
+    return anchor_of("claim", finding.claim, finding.kind.value, *([finding.marker] if finding.marker else []))
+
+
+def _row(finding: Finding, *, is_decided: bool, is_short: bool) -> tuple[Cell, ...]:
+    figure = finding.found
+    ends = None if figure is None else figure.estimate
+    interval = ABSENT if ends is None else f"[{number(ends.lower, DIGITS)}, {number(ends.upper, DIGITS)}]"
+    figures = (Cell(text=_value(figure)), Cell(text=interval, mark=Mark.MUTED), Cell(span=_span(finding)))
+    return (
+        Cell(text=finding.claim, anchor=place_of(finding)),
+        Cell(text=finding.kind.value),
+        Cell(text=_verdict(finding.verdict, finding.marker), mark=MARKS[finding.verdict]),
+        Cell(text=finding.claimed or ABSENT),
+        *(figures if is_decided else ()),
+        *(() if is_short else (Cell(text=finding.by),)),
+    )
+
+
+def _span(finding: Finding) -> Span | None:
+    """Return what was found against its tolerance band: both on the logarithm, in half-widths of the band."""
+    figure, band = finding.found, finding.band
+    if figure is None or band is None or figure.value <= 0 or not 0 <= band[0] < band[1]:
+        return None
+    low, high = band
+    if low > 0 and math.isfinite(high):
+        center, half, shaded = math.sqrt(low * high), math.log(high / low) / 2, (-BAND, BAND)
+    elif low > 0:
+        center, half, shaded = low, ONE_SIDED, (0.0, math.inf)
+    elif math.isfinite(high):
+        center, half, shaded = high, ONE_SIDED, (-math.inf, 0.0)
+    else:
+        return None
+
+    def place(value: float) -> float:
+        far = math.log(value / center) / half if value > 0 else -FURTHEST
+        return math.exp(min(max(far, -FURTHEST), FURTHEST))
+
+    ends = figure.estimate
+    return Span(
+        value=place(figure.value),
+        lower=None if ends is None else place(ends.lower),
+        upper=None if ends is None else place(ends.upper),
+        band=(math.exp(shaded[0]), math.exp(min(shaded[1], FURTHEST))),
+    )
+
+
+def _verdict(verdict: Verdict, marker: str = "") -> str:
+    return f"{marker.upper()} {verdict}" if marker else verdict.value
+
+
+def _value(figure: Figure | None) -> str:
+    if figure is None:
+        return ABSENT
+    digits = DIGITS if figure.estimate is not None else DIGITS + 1
+    return f"{number(figure.value, digits)} {figure.unit}".strip()
+
+
+def _figure(figure: Figure) -> str:
+    words, ends = f"{figure.name}: {_value(figure)}", figure.estimate
+    if ends is None:
+        return words
+    interval = f"[{number(ends.lower, DIGITS)}, {number(ends.upper, DIGITS)}]"
+    return f"{words} {interval}, {100 * ends.level:g} % over {ends.count} {ends.over}"
+
+
+def _part(part: Part) -> str:
+    found = _value(part.found)
+    return f"{part.says}: {part.verdict}, claimed {part.claimed}, found {found}"
+
+
+def _range(finding: Finding) -> str:
+    if finding.band is None or finding.found is None:
+        return ""
+    low, high = (number(end) for end in finding.band)
+    unit = finding.found.unit
+    if not math.isfinite(finding.band[0]):
+        return f"up to {high} {unit}"
+    return f"from {low} {unit} on" if not math.isfinite(finding.band[1]) else f"from {low} to {high} {unit}"
+
+
+def _details(finding: Finding) -> Details:
+    figures = [figure for figure in (finding.found, *finding.also) if figure is not None]
+    listed = {
+        "Figures": [_figure(figure) for figure in figures],
+        "Parts": [_part(part) for part in finding.parts],
+        "Worked": finding.steps,
+        "Evidence": finding.evidence,
+        "Notes": finding.notes,
+    }
+    said = {"Rule": finding.rule, "It holds": _range(finding), "What would change it": finding.would_change}
+    blocks: list[Text | Items | Code | Table] = []
+    for lead, lines in listed.items():
+        if lines:
+            blocks += [Text(lead=lead, words=""), Items(items=tuple(Text(words=line) for line in lines))]
+    blocks += [Text(lead=lead, words=words) for lead, words in said.items() if words]
+    if finding.command:
+        blocks += [Text(lead="To decide it", words=""), Code(line=finding.command)]
+    return Details(
+        anchor=place_of(finding),
+        summary=f"{finding.claim}, {finding.kind.value}: {finding.sentence}",
+        tag=_verdict(finding.verdict, finding.marker),
+        blocks=tuple(blocks),
+        mark=MARKS[finding.verdict],
+    )

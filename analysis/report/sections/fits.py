@@ -1,0 +1,97 @@
+"""Fitted models, and how far to trust them."""
+
+from __future__ import annotations
+
+from collmark.analysis.figures.words import ALPHA, ASYMPTOTE, BETA, N_HALF, gigabytes, microseconds, percent
+from collmark.analysis.models.fit import Fit, Refused
+from collmark.analysis.report.cells import (
+    SIMULATED,
+    name_heading,
+    nbytes_cells,
+    quantity_cells,
+    quantity_span,
+    with_interval,
+)
+from collmark.analysis.report.content import Block, Cell, Heading, Items, Mark, Section, Table, Text
+from collmark.analysis.report.material import Material
+from collmark.analysis.report.pictures import picture
+from collmark.core.units import format_nbytes
+
+ANCHOR = "fits"
+QUESTION = "Can I trust the model?"
+
+
+def fits(material: Material) -> Section | None:
+    """Return parameters, misfits and residuals; None where nothing could be fitted or refused."""
+    found = material.fits
+    if not found.fits and not found.refused:
+        return None
+    blocks: list[Block] = []
+    if found.fits:
+        blocks.append(fits_table(material))
+    if found.refused:
+        lines = tuple(Text(lead=_name(material, one), words=one.reason) for one in found.refused)
+        blocks += [Text(words="Not fitted:"), Items(items=lines)]
+    rows = material.drawn[(material.drawn["nbytes"] > 0) & material.drawn["fitted"]]
+    drawing = picture("residuals", rows, "cases") if len(rows) else None
+    if drawing is not None:
+        blocks.append(drawing)
+    return Section(anchor=ANCHOR, title="Fits", question=QUESTION, blocks=tuple(blocks))
+
+
+def _name(material: Material, one: Fit | Refused) -> str:
+    return f"{one.series.operation}, {material.curve_of(one.series)}"
+
+
+def fits_table(material: Material) -> Table:
+    """Return the table of fits."""
+    launches = sorted({fit.launches for fit in material.fits.fits})
+    over = f"{launches[0]}" if len(launches) == 1 else f"{launches[0]} to {launches[-1]}"
+    interval = (
+        "One launch: no interval." if launches == [1] else f"Intervals: 95 %, model fitted to each of {over} launches."
+    )
+    curves = [material.curve_of(fit.series) for fit in material.fits.fits]
+    is_told = len(set(curves)) > 1
+    headings = (
+        name_heading("operation"), *((name_heading("series"),) if is_told else ()), *with_interval(ALPHA, "µs"),
+        *with_interval(ASYMPTOTE, "GB/s"), Heading(name="", is_drawn=True), *with_interval(N_HALF, ""),
+        *with_interval("T min", "µs"), Heading(name="misfit rms", unit="%"), Heading(name="worst", unit="%"),
+        name_heading("fitted range"), name_heading("remarks"),
+    )  # fmt: skip
+    return Table(
+        anchor="fits-table",
+        caption=f"{'' if is_told else curves[0] + '. '}T = {ALPHA} + bus bytes x {BETA}. {interval} Misfit: measured "
+        "over model, rms and worst. A model holds inside its range.",
+        headings=headings,
+        rows=tuple(_row(fit, curve if is_told else "") for fit, curve in zip(material.fits.fits, curves, strict=True)),
+    )
+
+
+def _row(fit: Fit, curve: str) -> tuple[Cell, ...]:
+    sized = fit.beta is not None
+    return (
+        Cell(text=f"{fit.series.operation} {SIMULATED}" if fit.series.simulated else fit.series.operation),
+        *((Cell(text=curve),) if curve else ()),
+        *quantity_cells(microseconds, fit.alpha),
+        *quantity_cells(gigabytes, fit.asymptote),
+        quantity_span(fit.asymptote),
+        *nbytes_cells(fit.half_size),
+        *quantity_cells(microseconds, fit.smallest),
+        Cell(text=percent(fit.rms), mark=Mark.NONE if fit.describes else Mark.BAD),
+        Cell(text=f"{percent(fit.worst)} at {format_nbytes(fit.worst_at)}" if sized else percent(fit.worst)),
+        Cell(text=f"{format_nbytes(fit.first)} to {format_nbytes(fit.last)}" if sized else "no size"),
+        Cell(text=remarks(fit), mark=Mark.NONE if fit.describes else Mark.BAD),
+    )
+
+
+def remarks(fit: Fit) -> str:
+    """Return what a reader must know before using a fit."""
+    words = [] if fit.describes else ["does not describe the times: no verdict rests on it"]
+    if fit.beta is None:
+        words.append("constant")
+    named = {ALPHA: fit.alpha, ASYMPTOTE: fit.asymptote}
+    words += [f"{name} weak: {one.weak}" for name, one in named.items() if one is not None and one.weak]
+    words += [f"{name} not told by the times" for name, one in named.items() if one is not None and one.value is None]
+    if fit.left_out:
+        words.append(f"{fit.left_out} record{'' if fit.left_out == 1 else 's'} left out")
+    return "; ".join(words)

@@ -1,0 +1,99 @@
+"""Stability over launches and over repetitions: whether tomorrow would agree, and what the slow ones cost."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from collmark.analysis.figures.place import placed
+from collmark.analysis.figures.tails import BEYOND, is_told
+from collmark.analysis.figures.words import ABSENT, microseconds, percent
+from collmark.analysis.report.cells import name_heading
+from collmark.analysis.report.content import Block, Cell, Heading, Section, Table, Text
+from collmark.analysis.report.material import Material
+from collmark.analysis.report.pictures import picture
+from collmark.core.units import format_nbytes
+
+MOST_LAUNCHES = 12
+"""Columns of the table; the rest is in the export."""
+SHARES = (0.5, 0.9, 0.99, 0.999)
+
+
+def launches(material: Material) -> Section | None:
+    """Return launch medians beside each other; None for one launch."""
+    found = material.scatter
+    if found is None:
+        return None
+    words = (
+        f"Launches differ by {percent(found.between)} %, repetitions inside one by {percent(found.within)} % (standard "
+        "deviations, median over cases). Whoever pools repetitions sees the second only."
+    )
+    blocks: list[Block] = [Text(words=words)]
+    rows = material.drawn[(material.drawn["launches"] > 1) & (material.drawn["seconds"] > 0)]
+    drawing = picture("launches", placed(rows.drop(columns=["panel", "curve", "swatch", "shown"]), 1), "launch-medians")
+    blocks += [drawing] if drawing is not None else []
+    blocks.append(_medians(material))
+    return Section(anchor="launches", title="Launches", question="Would tomorrow agree?", blocks=tuple(blocks))
+
+
+def _medians(material: Material) -> Table:
+    drawn = material.drawn
+    wide = drawn.pivot_table(
+        index=["panel", "curve", "case"], columns="launch", values="seconds", aggfunc="median", sort=False
+    ).sort_index(axis=1)
+    sizes = drawn.drop_duplicates("case").set_index("case")["nbytes"]
+    is_named = len(wide.index.unique("curve")) > 1
+    kept = list(wide.columns[:MOST_LAUNCHES])
+    more = f" The first {MOST_LAUNCHES} of {wide.shape[1]}." if wide.shape[1] > MOST_LAUNCHES else ""
+    return Table(
+        anchor="launch-medians",
+        caption=f"Median of T in each launch, µs; a dash where there is none.{more}",
+        headings=(
+            name_heading("operation"), *((name_heading("series"),) if is_named else ()), Heading(name="nbytes"),
+            *(Heading(name=f"launch {number}", unit="µs") for number in kept),
+        ),
+        rows=tuple(
+            (
+                Cell(text=panel), *((Cell(text=curve),) if is_named else ()),
+                Cell(text=format_nbytes(int(sizes[case])) if sizes[case] else "-"),
+                *(Cell(text=microseconds(seconds)) for seconds in values),
+            )
+            for (panel, curve, case), values in zip(wide.index, wide[kept].to_numpy(), strict=True)
+        ),
+    )  # fmt: skip
+
+
+def tails(material: Material) -> Section | None:
+    """Return the distribution of repetitions of a few cases; None where no raw samples were kept."""
+    rows = material.repetitions
+    if rows.empty:
+        return None
+    drawing = picture("tails", rows, "tails-table")
+    blocks = (drawing, _quantiles(rows)) if drawing is not None else (_quantiles(rows),)
+    return Section(anchor="repetitions", title="Repetitions", question="What do the slow ones cost?", blocks=blocks)
+
+
+def _quantiles(rows: pd.DataFrame) -> Table:
+    groups = [
+        (panel, str(launch), seconds)
+        for panel, own in rows.groupby("panel", sort=False)
+        for launch, seconds in [*own.groupby("launch")["seconds"], ("all", own["seconds"])]
+    ]
+    return Table(
+        anchor="tails-table",
+        caption=f"Quantiles of T over repetitions, µs; a dash with under {BEYOND} repetitions beyond. No intervals.",
+        headings=(
+            name_heading("case"), name_heading("launch"), Heading(name="repetitions"),
+            *(Heading(name=f"{100 * share:g} %", unit="µs") for share in SHARES), Heading(name="most", unit="µs"),
+        ),
+        rows=tuple(
+            (
+                Cell(text=panel), Cell(text=launch), Cell(text=f"{len(seconds)}"),
+                *(
+                    Cell(text=microseconds(seconds.quantile(share)) if is_told(share, len(seconds)) else ABSENT)
+                    for share in SHARES
+                ),
+                Cell(text=microseconds(seconds.max())),
+            )
+            for panel, launch, seconds in groups
+        ),
+    )  # fmt: skip

@@ -1,0 +1,127 @@
+"""What was run and where, with the evidence for the link."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from collmark.analysis.report.cells import name_heading, texts
+from collmark.analysis.report.content import Block, Section, Table, Text
+from collmark.analysis.report.material import Material
+from collmark.analysis.report.sentences import placement_words
+from collmark.analysis.results import Results
+from collmark.core.record import Launch, Outcome
+from collmark.core.units import GIB, format_duration
+
+ANCHOR = "where"
+MOST_HOSTS = 8
+NOTHING = "-"
+
+
+def where(material: Material) -> Section | None:
+    """Return the facts of each run, side by side."""
+    if not material.results:
+        return None
+    headings = ("", *(material.names[one.name] for one in material.results))
+    rows = tuple(texts(name, *(told(one) or NOTHING for one in material.results)) for name, told in FACTS.items())
+    blocks: list[Block] = []
+    if len(material.results) > 1:
+        words = f"{len(material.results)} runs stand side by side; this report gives no verdict on how they compare."
+        blocks.append(Text(words=words))
+    caption = "One column a run. Evidence: what the tier is derived from; nothing about a link is assumed."
+    blocks.append(Table(anchor="where-table", caption=caption, headings=tuple(map(name_heading, headings)), rows=rows))
+    return Section(anchor=ANCHOR, title="What and where", question="May I compare this?", blocks=tuple(blocks))
+
+
+def _listed(words: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(word for word in words if word))
+
+
+def _hosts(one: Results) -> str:
+    hosts = {host.name: host for launch in one.run.launches for host in launch.hosts}
+    words = [
+        f"{host.name}: {host.cpu}, {host.cores} core{'' if host.cores == 1 else 's'} for a rank"
+        + (f", {host.memory / GIB:.0f} GiB" if host.memory else "") + f", {host.system}"
+        for host in list(hosts.values())[:MOST_HOSTS]
+    ]  # fmt: skip
+    more = [f"and {len(hosts) - MOST_HOSTS} more hosts"] if len(hosts) > MOST_HOSTS else []
+    return _listed(words + more)
+
+
+def _ranks(one: Results) -> str:
+    return _listed(placement_words(str(placement)) for placement in one.run.plan.placements)
+
+
+def _backend(one: Results) -> str:
+    return _listed(f"{case.backend} on {case.device}" for case in one.run.cases)
+
+
+def _tier(one: Results) -> str:
+    found = {
+        (str(e.tier) + (f":{e.fabric}" if e.fabric else ""), " and ".join(e.because))
+        for e in (record.evidence for record in one.records)
+    }
+    return _listed(
+        f"{tier}, since {because}" if because else f"{tier}, without evidence" for tier, because in sorted(found)
+    )
+
+
+def _cases(one: Results) -> str:
+    operations = dict.fromkeys(case.operation for case in one.run.cases)
+    number = len(one.run.cases)
+    return f"{number} case{'' if number == 1 else 's'}: {_listed(operations).replace('; ', ', ')}"
+
+
+def _cadence(one: Results) -> str:
+    return _listed(f"{c.cadence}, {c.buffers} buffers" for c in one.run.cases)
+
+
+def _scheduling(one: Results) -> str:
+    return _listed(f"class {c.scheduling}, bound to {c.binding}" for c in one.run.cases)
+
+
+def _launches(one: Results) -> str:
+    launches = one.run.launches
+    ends = Counter(_outcome(launch) for launch in launches)
+    words = ", ".join(f"{count} {end}" for end, count in ends.items())
+    starters = _listed(launch.launcher for launch in launches)
+    return f"{len(launches)} ({words}), started by {starters}" if launches else ""
+
+
+def _outcome(launch: Launch) -> str:
+    return Outcome(launch.outcome).value if launch.outcome else "without an end"
+
+
+def _records(one: Results) -> str:
+    kept = [record for record in one.records if record.sentinel is None]
+    words = ", ".join(f"{count} {status}" for status, count in Counter(str(r.status) for r in kept).items())
+    return f"{len(kept)}" + (f": {words}" if words else "")
+
+
+def _took(one: Results) -> str:
+    seconds = sum(record.wall for record in one.records)
+    return f"{one.run.created}; {format_duration(seconds)} of measuring" if seconds > 0 else one.run.created
+
+
+def _clock(one: Results) -> str:
+    return _listed(f"{launch.timer.name}, loop: {launch.timer.loop}" for launch in one.run.launches)
+
+
+FACTS: dict[str, Callable[[Results], str]] = {
+    "label": lambda one: one.run.label,
+    "created (UTC)": _took,
+    "command": lambda one: shlex.join(one.run.command),
+    "hosts": _hosts,
+    "ranks": _ranks,
+    "backend": _backend,
+    "tier and evidence": _tier,
+    "cases": _cases,
+    "cadence": _cadence,
+    "scheduling": _scheduling,
+    "launches": _launches,
+    "records": _records,
+    "clock": _clock,
+    "collmark": lambda one: one.run.version,
+}
+"""Facts of a run, in the order in which they are shown."""

@@ -1,0 +1,272 @@
+"""Three findings in sentences: what was found, how sure it is, what to do. The demonstration says the same ones.
+
+Nothing is said here that was not measured, and no figure without its unit, its interval and what it is over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+
+from collmark.analysis.claims.finding import Kind, Verdict
+from collmark.analysis.figures.words import ABSENT, gigabytes, interval_words, microseconds, nbytes_words, percent
+from collmark.analysis.models.fit import Fit, Quantity
+from collmark.analysis.report.material import Material
+from collmark.analysis.report.scatter import launches_for
+from collmark.core.case import Scheduling
+from collmark.core.disturbance import findings as disturbances
+from collmark.core.errors import one_line
+from collmark.core.record import Record, Status
+from collmark.core.units import format_nbytes
+
+SIMULATED = "SIMULATED, not measured: "
+LOCAL_TIERS = ("loopback", "shared-memory")
+WANTED = 0.05
+"""Relative half-width that is good enough for most uses, as the default precision is."""
+VERBS: dict[Verdict, str] = {Verdict.FAILS: "fail", Verdict.INCONCLUSIVE: "inconclusive", Verdict.HOLDS: "hold"}
+MOST_RUNS = 3
+MOST_UNSTABLE = 0.2
+"""Share of unstable records above which the run itself is the first thing to mend."""
+
+
+class Sentences(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reader should take away.
+
+    Attributes
+    ----------
+    found, sure, next : str
+        What was found, how sure that is, what to do; one to three sentences each.
+    """
+
+    found: str
+    sure: str
+    next: str
+
+
+def sentences(material: Material) -> Sentences:
+    """Return the three findings of some results."""
+    return Sentences(found=_found(material), sure=_sure(material), next=_next(material))
+
+
+def records_of(material: Material) -> list[Record]:
+    """Return the records of the plan, sentinels apart."""
+    return [record for one in material.results for record in one.records if record.sentinel is None]
+
+
+def quantity_words(write: Callable[[float], str], quantity: Quantity | None) -> str:
+    """Return a fitted quantity with its interval; a dash where the times do not tell it."""
+    if quantity is None or quantity.value is None:
+        return ABSENT
+    return interval_words(write, quantity.value, *_ends(quantity))
+
+
+def _ends(quantity: Quantity) -> tuple[float, float]:
+    ends = quantity.estimate
+    return (math.nan, math.nan) if ends is None else (ends.lower, ends.upper)
+
+
+def _found(material: Material) -> str:
+    if not records_of(material):
+        return "Nothing was measured: there is no record."
+    if not material.drawn["seconds"].gt(0).any():
+        return "No case has a time: every record failed, was wrong, or the clock saw no time pass."
+    runs = [one.name for one in material.results]
+    told = [words for run in runs if (words := _of_run(material, run))]
+    left = len(told) - MOST_RUNS
+    more = f" And {left} more run{'' if left == 1 else 's'}." if left > 0 else ""
+    return " ".join(told[:MOST_RUNS]) + more + _claims(material)
+
+
+def _of_run(material: Material, run: str) -> str:
+    fits = [fit for fit in material.fits.fits if fit.series.run == run]
+    name = f"{one_line(material.names[run])}: " if len(material.results) > 1 else ""
+    told = [fit for fit in fits if fit.describes and fit.asymptote is not None and fit.asymptote.value is not None]
+    if not told:
+        return name + _unfitted(material, run, fits)
+    is_known = [fit for fit in told if fit.asymptote is not None and not fit.asymptote.weak]
+    return name + _leading((is_known or told)[0]) + _range(told)
+
+
+def _leading(fit: Fit) -> str:
+    series, asymptote = fit.series, fit.asymptote
+    size = fit.half_size
+    half = "" if size is None or size.value is None else f", half of it at {nbytes_words(size.value, *_ends(size))}"
+    weak = f" (weakly known: {asymptote.weak})" if asymptote is not None and asymptote.weak else ""
+    where = "" if series.simulated else f" over {series.tier_words}"
+    what = f"{SIMULATED if series.simulated else ''}{series.operation}{where}"
+    return (
+        f"{what} ({series.backend}, {placement_words(series.placement)}) takes "
+        f"{quantity_words(microseconds, fit.smallest)} µs at {format_nbytes(fit.first)} and comes near "
+        f"{quantity_words(gigabytes, asymptote)} GB/s of bus bandwidth at large sizes{weak}{half}."
+    )
+
+
+def placement_words(placement: str) -> str:
+    """Return nodes and ranks in words.
+
+    Examples
+    --------
+    >>> placement_words("1x2"), placement_words("4x8@rail")
+    ('1 node x 2 ranks', '4 nodes x 8 ranks, rail')
+    """
+    shape, _, label = one_line(placement).partition("@")
+    nodes, _, ranks = shape.partition("x")
+    words = f"{nodes} node{'' if nodes == '1' else 's'} x {ranks} rank{'' if ranks == '1' else 's'}"
+    return f"{words}, {label}" if label else words
+
+
+def _range(told: list[Fit]) -> str:
+    """Return what the other operations and tiers reach."""
+    if len({fit.series.operation for fit in told}) < 2:
+        return ""
+    order = sorted(told, key=lambda fit: fit.asymptote.value if fit.asymptote and fit.asymptote.value else 0.0)
+    is_one_tier = len({fit.series.tier_words for fit in told}) == 1
+    ends = [
+        f"{quantity_words(gigabytes, fit.asymptote)} "
+        f"({fit.series.operation}{'' if is_one_tier else f' over {fit.series.tier_words}'})"
+        for fit in (order[0], order[-1])
+    ]
+    return f" Over all operations the estimates run from {ends[0]} to {ends[1]} GB/s."
+
+
+def _unfitted(material: Material, run: str, fits: list[Fit]) -> str:
+    rows = material.cases
+    rows = rows[(rows["run"] == run) & (rows["center"] > 0)]
+    if rows.empty:
+        return "no case has a time."
+    one = rows.iloc[0]
+    value = interval_words(microseconds, one["center"], one["center_lower"], one["center_upper"])
+    size = f" at {format_nbytes(int(one['nbytes']))}" if one["nbytes"] else ""
+    said = SIMULATED if one["simulated"] else ""
+    return f"{said}{one['operation']} over {one['tier']} takes {value} µs{size}{_why(material, run, fits)}."
+
+
+def _why(material: Material, run: str, fits: list[Fit]) -> str:
+    """Return why no bandwidth is told."""
+    if any(fit.describes for fit in fits):
+        return ""
+    if fits:
+        return "; no model describes its times"
+    reasons = [refused.reason for refused in material.fits.refused if refused.series.run == run]
+    return f"; no model was fitted: {one_line(reasons[0])}" if reasons else ""
+
+
+def _claims(material: Material) -> str:
+    """Return how many claims these records decide, and how."""
+    if not material.findings:
+        return ""
+    own = [f for f in material.findings if f.kind in (Kind.MEASURED, Kind.PROJECTED) and not f.marker]
+    counts: Counter[Verdict] = Counter(finding.verdict for finding in own)
+    if counts[Verdict.NO_DATA] == len(own):
+        return " No claim is decided by these records."
+    words = [f"{counts[verdict]} {verb}" for verdict, verb in VERBS.items() if counts[verdict]]
+    return f" Of the claims that records can decide: {', '.join(words)}."
+
+
+def _sure(material: Material) -> str:
+    records = records_of(material)
+    if not records:
+        return "There is nothing to be sure of."
+    counts = Counter(record.status for record in records)
+    others = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status] and status != "converged")
+    words = [f"{counts[Status.CONVERGED]} of {len(records)} records converged" + (f" ({others})." if others else ".")]
+    launches = material.cases["launches"]
+    if material.scatter is None:
+        words.append("One launch: no interval, and nothing says what another would give.")
+    else:
+        between, within = percent(material.scatter.between), percent(material.scatter.within)
+        words.append(
+            f"Intervals are 95 % over {_count_range(launches[launches > 1])} launches, which differ by {between} %; "
+            f"repetitions inside one differ by {within} % (standard deviations, median over cases)."
+        )
+    misfits = sorted(fit.rms for fit in material.fits.fits if fit.beta is not None)
+    if misfits:
+        ends = dict.fromkeys(percent(rms) for rms in (misfits[0], misfits[-1]))
+        words.append(f"The models miss by {' to '.join(ends)} % (rms).")
+    return " ".join(words)
+
+
+def _count_range(counts: object) -> str:
+    least, most = int(counts.min()), int(counts.max())  # type: ignore[attr-defined]
+    return str(most) if least == most else f"{least} to {most}"
+
+
+def _next(material: Material) -> str:
+    records = records_of(material)
+    if not records:
+        return "Measure first: collmark demo, or collmark run."
+    advice = next(filter(None, (rule(material, records) for rule in _RULES)))
+    tiers = {record.evidence.tier.value for record in records}
+    if tiers <= set(LOCAL_TIERS):
+        advice += " Carry no figure over to a network: all ranks were on one machine."
+    return advice
+
+
+def _wrong(_material: Material, records: list[Record]) -> str:
+    wrong = [record for record in records if record.status is Status.WRONG]
+    if not wrong:
+        return ""
+    case = one_line(str(wrong[0].case))
+    return f"Find out first why {len(wrong)} of {len(records)} records gave wrong results, {case} for one."
+
+
+def _failed(_material: Material, records: list[Record]) -> str:
+    failed = [record for record in records if record.status is Status.FAILED]
+    if not failed:
+        return ""
+    return f"Look at the {len(failed)} records that failed, {one_line(str(failed[0].case))} first (see warnings)."
+
+
+def _scheduler(_material: Material, records: list[Record]) -> str:
+    over = [r for r in records if r.oversubscribed and r.case.scheduling is Scheduling.OTHER]
+    if not over:
+        return ""
+    return (
+        f"In {len(over)} of {len(records)} records more threads ran than there are cores: they time the scheduler. "
+        "Repeat with --scheduling fifo --bind cores, or with fewer ranks."
+    )
+
+
+def _single(material: Material, _records: list[Record]) -> str:
+    return "Repeat with --launches 5: one launch gives no interval." if material.scatter is None else ""
+
+
+def _unstable(_material: Material, records: list[Record]) -> str:
+    number = sum(record.status is Status.UNSTABLE for record in records)
+    if number <= MOST_UNSTABLE * len(records):
+        return ""
+    return f"Look for what disturbs the machine: {number} of {len(records)} records are unstable."
+
+
+def _disturbed(material: Material, _records: list[Record]) -> str:
+    said = [words for one in material.results for words in disturbances(one.run, one.records)]
+    return f"Look at this first: {one_line(said[0])}." if said else ""
+
+
+def _wide(material: Material, _records: list[Record]) -> str:
+    found = material.scatter
+    if found is None or not found.half_width > WANTED:
+        return ""
+    needed = launches_for(found.between, WANTED)
+    if needed is None:
+        return "Look for what differs between launches: no number of them would make these intervals narrow."
+    return (
+        f"For intervals of ±{percent(WANTED)} % take about {needed} launches, if they go on to differ as these did "
+        f"(--launches {needed}); these have ±{percent(found.half_width)} % in the median over cases."
+    )
+
+
+def _misfit(material: Material, _records: list[Record]) -> str:
+    bad = [fit.series.operation for fit in material.fits.fits if not fit.describes]
+    return f"Use the measured times of {', '.join(dict.fromkeys(bad))}: no model describes them." if bad else ""
+
+
+def _quiet(_material: Material, _records: list[Record]) -> str:
+    return "Nothing that was looked for disturbed these figures: use them within the sizes measured."
+
+
+_RULES = (_wrong, _failed, _scheduler, _single, _unstable, _disturbed, _wide, _misfit, _quiet)
+"""What to do, the most pressing first; the first that has something to say speaks."""

@@ -1,0 +1,37 @@
+"""From material to a report: the page, its banner, and the format asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from collmark import __version__
+from collmark.analysis.report.content import Section
+from collmark.analysis.report.html import Page, to_html
+from collmark.analysis.report.markdown import to_markdown
+from collmark.analysis.report.material import Material
+
+
+class Format(StrEnum):
+    """What a report can be written as."""
+
+    HTML = "html"
+    MARKDOWN = "md"
+
+
+def write(material: Material, sections: Sequence[Section], kind: Format) -> str:
+    """Return some sections as a file; equal results give equal bytes."""
+    page = page_of(material)
+    return to_markdown(sections, page) if kind is Format.MARKDOWN else to_html(sections, page)
+
+
+def page_of(material: Material) -> Page:
+    """Return what stands around the sections."""
+    names = ", ".join(material.names[one.name] for one in material.results)
+    records = [record for one in material.results for record in one.records]
+    simulated = [record.simulated for record in records]
+    banner = ""
+    if any(simulated):
+        some = "No figure here was measured" if all(simulated) else "Figures marked so were not measured"
+        banner = f"SIMULATED. {some}: they come from a simulation, and decide nothing about any machine."
+    return Page(title=f"collmark report: {names}", banner=banner, made_by=f"collmark {__version__}")

@@ -1,0 +1,82 @@
+"""``collmark report``: one file with pictures, fits, verdicts and warnings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from collmark.cli import options as opt
+from collmark.cli.grammar import terminal_of, with_examples
+from collmark.cli.output import STDOUT, check_free, write_whole
+
+if TYPE_CHECKING:
+    from collmark.cli.console import Terminal
+    from collmark.workflow.report import Report
+
+with_examples("collmark report", "collmark report latest -o report.html", "collmark report before after --format md")
+
+
+def report(
+    context: typer.Context,
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN...", help="Paths, labels or latest (the default).")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--file", metavar="FILE", help="Where to; - is stdout. Else report.html in the run's folder."
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", metavar="html|md", help="html by default; md is a summary, on stdout unless -o."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    include_unstable: opt.IncludeUnstable = False,
+    output: opt.Output = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Write one file that needs nothing else: what was found, how sure it is, pictures, fits, verdicts, warnings."""
+    from collmark.workflow.fit import load_runs
+    from collmark.workflow.places import LATEST
+    from collmark.workflow.report import default_file, is_summary, make_report, read_format
+
+    terminal = terminal_of(context)
+    kind = read_format(format_, file)
+    if file is not None and file != STDOUT:
+        check_free(Path(file), force=force)
+    results = load_runs(runs or [LATEST], Path(output) if output else None)
+    is_on_stdout = file == STDOUT or (file is None and is_summary(kind))
+    path = None if is_on_stdout else Path(file) if file is not None else default_file(results)
+    if path is not None:
+        check_free(path, force=force)
+    made = make_report(results, kind, include_unstable=include_unstable)
+    if path is not None:
+        write_whole(path, lambda place: place.write_text(made.text, encoding="utf-8"), force=force)
+    _tell(terminal, made, path, as_json=as_json)
+
+
+def _tell(terminal: Terminal, made: Report, path: Path | None, *, as_json: bool) -> None:
+    if as_json:
+        terminal.emit(_as_object(made, path))
+    elif path is None:
+        terminal.out(made.text.rstrip("\n"))
+    else:
+        for words in (made.sentences.found, made.sentences.sure, made.sentences.next):
+            terminal.say(words)
+        terminal.say_whole(f"wrote {path}")
+
+
+def _as_object(made: Report, path: Path | None) -> dict[str, Any]:
+    import msgspec
+
+    told: dict[str, Any] = msgspec.to_builtins(made)
+    text = told.pop("text")
+    return {
+        **told,
+        "file": None if path is None else str(path),
+        "bytes": len(text.encode()),
+        "text": None if path else text,
+    }

@@ -1,0 +1,154 @@
+"""Findings as text: the table of verdicts, and one claim explained."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from collmark.analysis.claims.finding import Figure, Finding, Verdict
+from collmark.analysis.claims.quantity import number
+from collmark.cli.console import Terminal
+from collmark.cli.layout import Column, Paint, lay_out
+from collmark.core.numeral import counted
+from collmark.workflow.claims import Judgement
+
+ABSENT = "-"
+WORDS = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS"}
+STYLES = {Verdict.HOLDS: "good", Verdict.FAILS: "bad", Verdict.INCONCLUSIVE: "caution", Verdict.NO_DATA: "muted"}
+KINDS = "kind: S arithmetic on link rates, W on a workload; M decided by records; P by a layout projection"
+LEAST_WIDE = 20
+"""Columns below which the last column is not folded any further."""
+INDENT = 16
+_DIGITS = 3
+_FOLD: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+
+
+def verdict_word(finding: Finding) -> str:
+    """Return a verdict as one word, and whether the figures are simulated."""
+    word = WORDS.get(finding.verdict, str(finding.verdict))
+    return f"{finding.marker.upper()} {word}" if finding.marker else word
+
+
+def figure_words(figure: Figure | None, *, name: bool = False) -> str:
+    """Return a figure: value, unit, and its interval with level and count."""
+    if figure is None:
+        return ABSENT
+    estimate = figure.estimate
+    digits = 4 if estimate is None else _DIGITS
+    text = f"{number(figure.value, digits)} {figure.unit}".strip()
+    if estimate is not None:
+        lower, upper = (number(end, _DIGITS) for end in (estimate.lower, estimate.upper))
+        text = f"{number(figure.value, digits)} [{lower}, {upper}] {figure.unit}".strip()
+        if name:
+            text += f" ({100 * estimate.level:g} % over {estimate.count} {estimate.over})"
+    return f"{figure.name}: {text}" if name else text
+
+
+def count_words(judgement: Judgement) -> str:
+    """Return how many claims there are, and how many verdicts of each kind."""
+    counts, words = judgement.counts, ("hold", "fail", "inconclusive", "no data")
+    total = ", ".join(f"{count} {word}" for count, word in zip(counts.values(), words, strict=True))
+    return f"{counted(len(judgement.claims), 'claim')}, {counted(sum(counts.values()), 'verdict')}: {total}"
+
+
+def print_verdicts(terminal: Terminal, judgement: Judgement) -> None:
+    """Print the count of each verdict and a row for each finding."""
+    lines = [
+        line for text in (count_words(judgement), KINDS) for line in textwrap.wrap(text, terminal.width(), **_FOLD)
+    ]
+    lines += _table(judgement.findings, terminal.width(), terminal.painter(sys.stdout))
+    terminal.out("\n".join(lines))
+
+
+def _table(findings: Sequence[Finding], width: int, paint: Paint) -> list[str]:
+    cells = [
+        (
+            finding.claim,
+            str(finding.kind),
+            verdict_word(finding),
+            finding.claimed,
+            figure_words(finding.found),
+            finding.by,
+        )
+        for finding in findings
+    ]
+    names = ("claim", "kind", "verdict", "claimed", "found", "by")
+    used = sum(max(len(name), *(len(row[n]) for row in cells)) + 2 for n, name in enumerate(names[:-1]))
+    room = max(LEAST_WIDE, width - used)
+    rows: list[tuple[str, ...]] = []
+    styles: list[str] = []
+    for previous, row, finding in zip((None, *findings), cells, findings, strict=False):
+        first, *rest = textwrap.wrap(row[-1], room, **_FOLD) or [""]
+        same = previous is not None and previous.claim == finding.claim
+        rows.append(("" if same else row[0], *row[1:-1], first))
+        rows += [("", "", "", "", "", line) for line in rest]
+        styles += [STYLES[finding.verdict], *([""] * len(rest))]
+    columns = [
+        Column(name=name, cells=[row[n] for row in rows], styles=styles if name == "verdict" else [])
+        for n, name in enumerate(names)
+    ]
+    return lay_out(columns, width, paint)
+
+
+def print_explanations(terminal: Terminal, judgement: Judgement) -> None:
+    """Print everything about each claim that was asked for by name."""
+    paint, width = terminal.painter(sys.stdout), terminal.width()
+    blocks: list[str] = []
+    for claim in judgement.claims:
+        lines = textwrap.wrap(f"{claim.id}: {claim.sentence}", width, subsequent_indent="    ", **_FOLD)
+        given = "; ".join(filter(None, (claim.figures, claim.source)))
+        head = [*_entries("given", [given], width), *_entries("note", claim.notes, width)]
+        blocks.append("\n".join([*(paint(line, "bold") for line in lines), *head]))
+        blocks += ["\n".join(_explained(f, claim.notes, width, paint)) for f in judgement.of(claim.id)]
+    terminal.out("\n\n".join(blocks))
+
+
+def _explained(finding: Finding, known: Sequence[str], width: int, paint: Paint) -> Iterator[str]:
+    word = paint(verdict_word(finding), STYLES[finding.verdict])
+    yield f"{finding.kind}  {word}  claimed {finding.claimed}, found {figure_words(finding.found)}"
+    parts = [
+        f"{part.says}: {WORDS.get(part.verdict, str(part.verdict))}, claimed {part.claimed}, found "
+        f"{figure_words(part.found)}"
+        for part in finding.parts
+    ]
+    yield from _entries("by", [finding.by], width)
+    yield from _entries("parts", parts, width)
+    yield from _entries("worked", finding.steps, width)
+    yield from _entries("rule", [finding.rule], width)
+    if finding.band is not None and finding.found is not None:
+        yield from _entries("holds", [_range(finding.band, finding.found.unit)], width)
+    yield from _entries("beside", [figure_words(figure, name=True) for figure in finding.also], width)
+    yield from _entries("note", [note for note in finding.notes if note not in known], width)
+    yield from _entries("evidence", finding.evidence, width)
+    yield from _entries("would change", [finding.would_change], width)
+    # To be pasted: broken only where a shell goes on with the next line.
+    for position, line in enumerate(finding.command.replace(" && ", " &&\n").splitlines()):
+        yield f"{'' if position else '  to decide':<{INDENT}}{line}"
+
+
+def _range(band: tuple[float, float], unit: str) -> str:
+    lower, upper = (f"{number(end)} {unit}".strip() for end in band)
+    if band[0] == float("-inf"):
+        return f"up to {upper}"
+    return f"from {lower} on" if band[1] == float("inf") else f"from {lower} to {upper}"
+
+
+def _entries(name: str, texts: Sequence[str], width: int) -> Iterator[str]:
+    """Yield texts under one name, folded, the name before the first only."""
+    head = f"  {name}"
+    for text in filter(None, texts):
+        yield from textwrap.wrap(
+            text, width, initial_indent=f"{head:<{INDENT}}", subsequent_indent=" " * (INDENT + 2), **_FOLD
+        )
+        head = ""
+
+
+def print_scope(terminal: Terminal, judgement: Judgement) -> None:
+    """Print what is left alone, and why."""
+    lines = ["", "out of scope:"]
+    for entry in judgement.out_of_scope:
+        text = f"{entry.subject}: {entry.reason}"
+        lines += textwrap.wrap(text, terminal.width(), initial_indent="  ", subsequent_indent="    ", **_FOLD)
+    terminal.out("\n".join(lines))

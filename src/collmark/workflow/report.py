@@ -1,0 +1,107 @@
+"""Runs to a report: read, fit, judge, write. Nothing here prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from collmark.analysis.claims.judge import judge
+from collmark.analysis.claims.table import load_table
+from collmark.analysis.report.content import Drawing
+from collmark.analysis.report.index import sections_of
+from collmark.analysis.report.material import Material, gather
+from collmark.analysis.report.sentences import Sentences, sentences
+from collmark.analysis.report.write import Format, write
+from collmark.analysis.results import Results
+from collmark.core.errors import UsageError, nearest
+
+FILE = "report.html"
+"""Name of a report that nobody named, in the folder of its first run."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A report, and what it says.
+
+    Attributes
+    ----------
+    text : str
+        The file.
+    kind : Format
+        What it is written as.
+    runs : tuple of str
+        Names of the runs.
+    sentences : Sentences
+        What was found, how sure it is, what to do.
+    sections : tuple of str
+        Names of its sections, in their order.
+    pictures : tuple of str
+        What its pictures say.
+    """
+
+    text: str
+    kind: Format
+    runs: tuple[str, ...]
+    sentences: Sentences
+    sections: tuple[str, ...]
+    pictures: tuple[str, ...]
+
+
+def read_format(text: str | None, file: str | None) -> Format:
+    """Return the format asked for, or that of the file's name.
+
+    Raises
+    ------
+    UsageError
+        If there is no such format.
+    """
+    if text is None:
+        return Format.MARKDOWN if file is not None and file.endswith(".md") else Format.HTML
+    if text in set(Format):
+        return Format(text)
+    close = nearest(text, [kind.value for kind in Format])
+    hint = f" did you mean {close!r}?" if close else ""
+    raise UsageError(f"unknown format {text!r};{hint} allowed: {', '.join(Format)}")
+
+
+def is_summary(kind: Format) -> bool:
+    """Whether a format is one to paste, and so belongs on stdout unless a file is named."""
+    return kind is Format.MARKDOWN
+
+
+def material_of(results: Sequence[Results], *, include_unstable: bool = False) -> Material:
+    """Return what a report on some runs is made of, the verdicts on all claims among it."""
+    table = load_table()
+    findings = judge(table.claims, table.rules, results, include_unstable=include_unstable)
+    return gather(results, findings, include_unstable=include_unstable)
+
+
+def main_findings(results: Sequence[Results], *, include_unstable: bool = False) -> Sentences:
+    """Return what was found in some runs, how sure it is and what to do, in sentences."""
+    return sentences(material_of(results, include_unstable=include_unstable))
+
+
+def make_report(results: Sequence[Results], kind: Format, *, include_unstable: bool = False) -> Report:
+    """Return a report on some runs."""
+    return report_of(material_of(results, include_unstable=include_unstable), kind)
+
+
+def report_of(material: Material, kind: Format) -> Report:
+    """Return a report from what was worked out already: fits and findings can be had from there too."""
+    sections = sections_of(material, ticket=is_summary(kind))
+    pictures = [block.title for section in sections for block in section.blocks if isinstance(block, Drawing)]
+    return Report(
+        text=write(material, sections, kind),
+        kind=kind,
+        runs=tuple(one.name for one in material.results),
+        sentences=sentences(material),
+        sections=tuple(section.anchor for section in sections),
+        pictures=tuple(pictures),
+    )
+
+
+def default_file(results: Sequence[Results]) -> Path:
+    """Return where a report lies that nobody named: with the first of its runs."""
+    folder = next(one.folder for one in results if one.folder is not None)
+    return folder.path / FILE

@@ -1,0 +1,248 @@
+"""What may not decide: unlike sides, weak fits, unusable records, simulated figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.analysis.claims.links import GB, SIZES, US, WIDE, finding, findings, link, named, runs
+from tests.analysis.made import replaced, times
+
+from collmark.analysis.claims.finding import Finding, Verdict
+from collmark.analysis.claims.table import Table
+from collmark.core.case import Binding, Buffers, Cadence, Device, Scheduling
+from collmark.core.operation import Estimand
+from collmark.core.placement import Placement
+from collmark.core.record import Record, Status, Timing
+
+UNLIKE: dict[str, tuple[dict[str, Any], str]] = {
+    "backend": ({"backend": "mpi"}, "backend nccl against mpi"),
+    "device": ({"device": Device.CPU}, "device cuda against cpu"),
+    "dtype": ({"dtype": "bfloat16"}, "dtype float32 against bfloat16"),
+    "cadence": ({"cadence": Cadence.STREAMING}, "cadence isolated against streaming"),
+    "buffers": ({"buffers": Buffers.ROTATED}, "buffers same against rotated"),
+    "scheduling": ({"scheduling": Scheduling.FIFO}, "scheduling other against fifo"),
+    "binding": ({"binding": Binding.CORES}, "binding none against cores"),
+    "directions": ({"directions": 2}, "directions 1 against 2"),
+    "in place": ({"in_place": True}, "in_place False against True"),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_unlike_sides_are_refused_with_the_reason(table: Table, name: str) -> None:
+    of_case, reason = UNLIKE[name]
+    found = finding(table, "gap-18x", link("nvlink", rate=800 * GB), link("infiniband", of_case=of_case))
+    assert found.verdict is Verdict.NO_DATA
+    assert f"unlike sides: {reason}" in found.by
+    assert found.command
+
+
+def test_unlike_ranks_are_refused(table: Table) -> None:
+    found = finding(
+        table, "roce-parity", link("roce", "all_reduce", ranks=4), link("infiniband", "all_reduce", ranks=8)
+    )
+    assert found.verdict is Verdict.NO_DATA
+    assert "unlike sides: 4 against 8 ranks" in found.by
+
+
+def test_ranks_on_unlike_nodes_are_neither_compared_nor_pooled(table: Table) -> None:
+    """Eight ranks on two nodes and on eight are one tier, but four ranks of a node share what leads out of it."""
+
+    def reduced(place: str, rate: float, nodes: int) -> list[Record]:
+        shape = Placement(nodes=nodes, ranks_per_node=8 // nodes)
+        return link(place, "all_reduce", rate=rate, ranks=8, alpha=20 * US, of_case={"placement": shape})
+
+    packed = reduced("infiniband", 90 * GB, 2)
+    alone = finding(table, "roce-parity", reduced("roce", 45 * GB, 8), packed)
+    assert alone.verdict is Verdict.NO_DATA
+    assert "unlike sides: 8 against 2 nodes" in alone.by
+    both = finding(table, "roce-parity", reduced("roce", 45 * GB, 8), packed, reduced("infiniband", 45 * GB, 8))
+    assert both.verdict is Verdict.HOLDS
+    assert len(both.evidence) == 2
+
+
+def test_another_operation_is_named(table: Table) -> None:
+    found = finding(table, "gap-18x", link("nvlink"), link("infiniband", "all_reduce"))
+    assert found.verdict is Verdict.NO_DATA
+    assert found.by == "infiniband: no stream"
+    found = finding(table, "tp-microseconds", link("nvlink", "all_reduce", ranks=4))
+    assert found.by == "nvlink: no all_reduce of 8 ranks"
+
+
+def test_weakly_known_asymptote_decides_nothing(table: Table) -> None:
+    # n1/2 is 3 us x 50 GB/s = 150 kB: the largest of these sizes is less than an octave above.
+    small = SIZES[:8]
+    found = finding(table, "gap-18x", link("nvlink", rate=900 * GB, sizes=small), link("infiniband", sizes=small))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "weakly known" in found.by
+    assert found.would_change.startswith("records without this")
+
+
+def test_latency_that_times_do_not_tell_decides_nothing(table: Table) -> None:
+    found = finding(
+        table,
+        "ib-under-roce",
+        link("infiniband", "ping_pong", sizes=SIZES[-6:]),
+        link("roce", "ping_pong", sizes=SIZES[-6:]),
+    )
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "infiniband ping_pong: " in found.by
+
+
+def bent(records: list[Record]) -> list[Record]:
+    """Return records that no straight line describes: every other size takes four times as long."""
+    order = sorted({record.case.nbytes for record in records})
+    return [times(record, 4.0 if order.index(record.case.nbytes) % 2 else 1.0) for record in records]
+
+
+def test_fit_that_does_not_describe_decides_nothing(table: Table) -> None:
+    found = finding(table, "gap-18x", bent(link("nvlink", rate=800 * GB)), link("infiniband"))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "does not describe" in found.by
+
+
+def test_two_sizes_are_no_fit(table: Table) -> None:
+    found = finding(table, "gap-18x", link("nvlink", sizes=SIZES[-2:]), link("infiniband", sizes=SIZES[-2:]))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "need at least 3" in found.by
+
+
+def test_unstable_and_wrong_records_do_not_enter_unless_asked(table: Table) -> None:
+    unstable = [replaced(record, status=Status.UNSTABLE) for record in link("nvlink", rate=18 * 50 * GB)]
+    other = link("infiniband", rate=50 * GB)
+    found = finding(table, "gap-18x", unstable, other)
+    assert found.verdict is Verdict.NO_DATA
+    assert "no usable stream: 70 unstable" in found.by
+    assert finding(table, "gap-18x", unstable, other, include_unstable=True).verdict is Verdict.HOLDS
+    wrong = [replaced(record, status=Status.WRONG, timing=None) for record in link("nvlink")]
+    assert finding(table, "gap-18x", wrong, other, include_unstable=True).verdict is Verdict.NO_DATA
+
+
+def test_simulated_records_give_a_marked_finding_beside_no_data(table: Table) -> None:
+    fake = [link(place, rate=rate, simulated=True) for place, rate in (("nvlink", 900 * GB), ("infiniband", 50 * GB))]
+    own, marked = findings(table, "gap-18x", runs(*fake))
+    assert (own.verdict, own.marker) == (Verdict.NO_DATA, "")
+    assert own.by.endswith("; simulated ones decide nothing")
+    assert (marked.verdict, marked.marker) == (Verdict.HOLDS, "simulated")
+    assert own.command
+
+
+def test_simulated_side_is_never_put_beside_a_measured_one(table: Table) -> None:
+    (own,) = findings(table, "gap-18x", runs(link("nvlink", simulated=True), link("infiniband")))
+    assert own.verdict is Verdict.NO_DATA
+
+
+def test_simulated_tiers_are_addressed_by_label(table: Table) -> None:
+    fake = [
+        link("simulated", rate=900 * GB, label="fast", simulated=True),
+        link("simulated", rate=50 * GB, label="slow", simulated=True),
+    ]
+    own, marked = findings(table, "gap-18x", runs(*fake), a="simulated@fast", b="simulated@slow")
+    assert own.verdict is Verdict.NO_DATA
+    assert (marked.verdict, marked.marker) == (Verdict.HOLDS, "simulated")
+    assert any("where the claim speaks of nvlink, infiniband" in note for note in marked.notes)
+
+
+def without_common_clock(records: list[Record]) -> list[Record]:
+    """Return records as several hosts without a clock model give them: T is the longest local duration."""
+    found = []
+    for record in records:
+        assert record.timing is not None
+        assert record.ranks is not None
+        timing = times(record, record.ranks.longest / record.timing.median).timing
+        assert timing is not None
+        changed = type(timing)(**{**_fields(timing), "estimand": Estimand.LONGEST_LOCAL})
+        found.append(replaced(record, timing=changed))
+    return found
+
+
+def _fields(timing: Timing) -> dict[str, Any]:
+    return {name: getattr(timing, name) for name in timing.__struct_fields__}
+
+
+def test_clocks_on_one_side_only_put_d_max_on_both(table: Table) -> None:
+    own = link("infiniband", "all_reduce", rate=45 * GB, ranks=4, alpha=20 * US)
+    other = without_common_clock(link("roce", "all_reduce", rate=45 * GB, ranks=4, alpha=20 * US))
+    found = finding(table, "roce-parity", other, own)
+    assert found.verdict is Verdict.HOLDS
+    assert any("D_max on both" in note for note in found.notes)
+    assert all("T is D_max" in line for line in found.evidence)
+
+
+def test_conditions_that_disagree_decide_nothing(table: Table) -> None:
+    groups = [
+        link("nvlink", rate=18 * 50 * GB),
+        link("infiniband"),
+        link("nvlink", rate=8 * 50 * GB, of_case={"dtype": "bfloat16"}),
+        link("infiniband", of_case={"dtype": "bfloat16"}),
+    ]
+    found = finding(table, "gap-18x", *groups)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "conditions differ: " in found.by
+    assert "holds: nccl, cuda, float32" in found.by
+    assert "fails: nccl, cuda, bfloat16" in found.by
+    assert any(figure.name.startswith("fails: ") for figure in found.also)
+
+
+def test_conditions_that_agree_decide_together(table: Table) -> None:
+    groups = [
+        link("nvlink", rate=8 * 50 * GB),
+        link("infiniband"),
+        link("nvlink", rate=7 * 50 * GB, of_case={"dtype": "bfloat16"}),
+        link("infiniband", of_case={"dtype": "bfloat16"}),
+    ]
+    found = finding(table, "gap-18x", *groups)
+    assert found.verdict is Verdict.FAILS
+    assert len(found.evidence) == 4
+
+
+def test_roce_and_tcp_are_judged_apart_as_ethernet(table: Table) -> None:
+    groups = [
+        link("roce", "ping_pong", alpha=2.5 * US),
+        link("tcp", "ping_pong", alpha=30 * US),
+        link("infiniband", "ping_pong", alpha=2 * US),
+    ]
+    found = finding(table, "eth-latency-10x", *groups)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "rdma:roce" in found.by
+    assert finding(table, "eth-latency-10x", *groups, a="roce").verdict is Verdict.FAILS
+    assert finding(table, "eth-latency-10x", *groups, a="tcp").verdict is Verdict.HOLDS
+
+
+def test_launches_of_several_runs_count_together(table: Table) -> None:
+    pair = [link("nvlink", rate=8 * 50 * GB), link("infiniband")]
+    found = finding(table, "gap-18x", *pair, *pair)
+    assert found.found is not None
+    assert found.found.estimate is not None
+    assert found.found.estimate.count == 20
+    assert "10 launches" in found.by
+
+
+def test_launches_that_would_decide_are_named(table: Table) -> None:
+    found = finding(table, "gap-18x", link("nvlink", rate=17 * 50 * GB, levels=WIDE), link("infiniband", levels=WIDE))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    count = int(found.would_change.split()[0])
+    assert 5 < count < 1000
+    more = [
+        link(place, rate=rate, levels=WIDE * (1 + count // 5))
+        for place, rate in (("nvlink", 850 * GB), ("infiniband", 50 * GB))
+    ]
+    assert finding(table, "gap-18x", *more).verdict is not Verdict.INCONCLUSIVE
+
+
+def labelled(table: Table, label: str, a: str | None = None) -> Finding:
+    return findings(table, "ndr-50", [named("run1", label, link("infiniband", rate=47 * GB))], a=a)[0]
+
+
+def test_generation_is_never_taken_for_another(table: Table) -> None:
+    """HDR and NDR are one tier and fabric: what is not labelled decides nothing about NDR."""
+    assert labelled(table, "").verdict is Verdict.NO_DATA
+    assert labelled(table, "hdr").verdict is Verdict.NO_DATA
+    assert labelled(table, "NDR").verdict is Verdict.HOLDS
+    assert "labelled ndr" in labelled(table, "").would_change
+    assert labelled(table, "", a="infiniband").verdict is Verdict.HOLDS
+
+
+def test_label_may_be_the_name_of_the_folder(table: Table) -> None:
+    (found,) = findings(table, "ndr-50", [named("ndr", "", link("infiniband", rate=47 * GB))])
+    assert found.verdict is Verdict.HOLDS

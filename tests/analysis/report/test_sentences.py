@@ -1,0 +1,150 @@
+"""The three sentences: what was measured, with intervals, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from tests.analysis.figures.tables import with_status
+from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of, times
+from tests.analysis.report.conftest import with_launches
+
+from collmark.analysis.report.material import gather
+from collmark.analysis.report.scatter import launches_for, scatter
+from collmark.analysis.report.sentences import Sentences, placement_words, sentences
+from collmark.analysis.results import Results
+from collmark.core.case import Scheduling
+from collmark.core.placement import Placement, Tier
+from collmark.core.record import Record, Status
+
+FAR = {"placement": Placement(nodes=2, ranks_per_node=1)}
+
+
+def of(*records: Record, name: str = "made") -> Sentences:
+    return sentences(gather([results_of(records, name)]))
+
+
+def test_what_is_found_has_its_interval_and_where() -> None:
+    found = of(*curve(levels=(0.98, 1.0, 1.02))).found
+    assert found.startswith("all_reduce over loopback (gloo, 1 node x 2 ranks) takes 20.0 [19.0, 21.0] µs at 16 B")
+    assert "comes near 10.0 [9.52, 10.5] GB/s of bus bandwidth at large sizes" in found
+    assert "half of it at 195 [195, 195] KiB" in found
+
+
+def test_several_operations_have_their_range() -> None:
+    found = of(*curve(levels=(1.0, 1.0)), *curve("ping_pong", beta=5e-10, levels=(1.0, 1.0))).found
+    assert "run from 2.00 [2.00, 2.00] (ping_pong) to 10.0 [10.0, 10.0] (all_reduce) GB/s" in found
+
+
+def test_simulated_figures_are_called_so() -> None:
+    found = of(*curve(simulated=True, tier=Tier.SIMULATED)).found
+    assert found.startswith("SIMULATED, not measured: all_reduce (gloo")
+    assert "network" not in of(*curve(simulated=True, tier=Tier.SIMULATED)).next
+
+
+def test_one_launch_has_no_interval() -> None:
+    said = of(*curve(levels=(1.0,)))
+    assert "[" not in said.found
+    assert "One launch: no interval" in said.sure
+    assert "--launches 5" in said.next
+
+
+def test_nothing_is_said_of_a_bandwidth_that_no_model_tells() -> None:
+    found = of(*curve(sizes=(64, 128))).found
+    assert "GB/s" not in found
+    assert "no model was fitted: 2 sizes: alpha and beta need at least 3" in found
+
+
+def test_a_constant_is_no_lack_of_a_model() -> None:
+    assert (
+        of(*curve("barrier", sizes=(0,), levels=(1.0, 1.0))).found
+        == "barrier over loopback takes 20.0 [20.0, 20.0] µs."
+    )
+
+
+def test_a_model_that_does_not_describe_is_not_quoted() -> None:
+    jagged = [times(record, 9.0 if record.case.nbytes in (1024, 65536, 1 << 20) else 1.0) for record in curve()]
+    found = of(*jagged).found
+    assert "GB/s" not in found
+    assert "no model describes its times" in found
+
+
+def test_loopback_is_not_carried_over_to_a_network() -> None:
+    assert "Carry no figure over to a network" in of(*curve()).next
+    assert "network" not in of(*curve(tier=Tier.TCP, of_case=FAR)).next
+
+
+def test_no_record_is_nothing_measured() -> None:
+    said = of()
+    assert said.found == "Nothing was measured: there is no record."
+    assert said.next.startswith("Measure first")
+
+
+@pytest.mark.parametrize(
+    ("records", "advice"),
+    [
+        (with_status(curve(), Status.WRONG), "Find out first why 36 of 36 records gave wrong results"),
+        ([*curve(), record_of(case_of(nbytes=64), None)], "Look at the 1 records that failed"),
+        ([replaced(r, busy_threads=9, cores=2) for r in curve()], "more threads ran than there are cores"),
+        (with_status(curve(), Status.UNSTABLE), "36 of 36 records are unstable"),
+        (curve(levels=(0.5, 1.0, 2.0)), "take about"),
+        (curve(levels=(1.0, 1.0, 1.0)), "Nothing that was looked for disturbed these figures"),
+    ],
+)
+def test_the_most_pressing_is_said(records: list[Record], advice: str) -> None:
+    assert advice in of(*records).next
+
+
+def test_real_time_scheduling_is_no_scheduler_test() -> None:
+    busy = curve(busy_threads=9, cores=2, of_case={"scheduling": Scheduling.FIFO})
+    assert "they time the scheduler" not in of(*busy).next
+
+
+def test_statuses_are_counted() -> None:
+    sure = of(*curve(), *with_status(curve("ping_pong"), Status.BUDGET)).sure
+    assert sure.startswith("36 of 72 records converged (36 budget).")
+
+
+def test_runs_are_named_and_not_compared() -> None:
+    material = gather([results_of(curve(), "20300101T000000Z-a"), results_of(curve(), "20300101T000000Z-b")])
+    found = sentences(material).found
+    assert found.startswith("a: all_reduce")
+    assert " b: all_reduce" in found
+
+
+def test_a_late_rank_is_named() -> None:
+    late = [replaced(r, ranks=_late(r)) for r in curve(levels=(1.0, 1.0, 1.0))]
+    said = sentences(gather([with_launches(results_of(late))]))
+    assert "Look at this first: rank 1 (plain) enters late in 36 of 36 records" in said.next
+
+
+def _late(record: Record) -> object:
+    import msgspec
+
+    assert record.ranks is not None
+    assert record.timing is not None
+    lateness = [0.0, record.timing.median]
+    return msgspec.structs.replace(record.ranks, last_in=[0, 100], lateness=lateness)
+
+
+def test_scatter_is_that_of_launches_and_repetitions() -> None:
+    found = gather([results_of(noisy(curve(levels=(1.0,) * 30), sd=0.05))]).scatter
+    assert found is not None
+    assert found.between == pytest.approx(0.05, rel=0.3)
+    assert found.within == pytest.approx(0.06 / 1.349, rel=0.05)
+    assert scatter(gather([results_of(curve(levels=(1.0,)))]).drawn) is None
+
+
+def test_launches_needed_bring_the_half_width() -> None:
+    assert launches_for(0.0, 0.05) == 2
+    needed = launches_for(0.13, 0.05)
+    assert needed is not None
+    assert 25 < needed < 35
+
+
+def test_placements_in_words() -> None:
+    assert placement_words("4x8@rail") == "4 nodes x 8 ranks, rail"
+
+
+def test_the_reference_run_has_sentences(reference: Results) -> None:
+    said = sentences(gather([reference]))
+    assert "over 3 launches" in said.sure
+    assert said.found.startswith("all_reduce over loopback")
