@@ -45,7 +45,7 @@ def calibrate(clock: Callable[[], int] = time.monotonic_ns, name: str = "time.mo
     """
     reads = np.array([clock() for _ in range(READS)], dtype=np.int64)
     steps = np.diff(reads)
-    enter, left = blocking_loop(READS, _nothing, clock, _nothing)
+    enter, left = blocking_loop(READS, _nothing, clock, [_nothing])
     overhead = left - enter
     return Timer(
         name=name,

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from collmark.bench.rotation import last_level_cache
 from collmark.bench.secrecy import is_secret
 from collmark.core.record import Host
 
@@ -86,6 +87,7 @@ def describe_host(ranks: list[int]) -> Host:
         cpu=_cpu_model(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         memory=_memory(),
+        cache=last_level_cache() or None,
         governor=_first_line(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
     )
 

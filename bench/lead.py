@@ -160,7 +160,13 @@ def measure_all(
 ) -> Outcome:
     """Measure the cases of a launch on a team, emit what happens, and return how it ended."""
     plan = job.plan
-    terms = Terms(launch=job.launch, precision=plan.precision, timeout=plan.timeout, tick=launch.timer.tick)
+    terms = Terms(
+        launch=job.launch,
+        precision=plan.precision,
+        timeout=plan.timeout,
+        tick=launch.timer.tick,
+        cache=launch.hosts[0].cache or 0,
+    )
     writer = Writer(folder, job.launch, job.samples_left)
     outcome = Outcome.COMPLETE
     for event in run_launch(team, job.cases, plan, terms, writer, budget=budget, is_stopping=is_stopping, report=emit):

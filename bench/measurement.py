@@ -10,11 +10,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from collmark.bench.rotation import slots_of
 from collmark.bench.stamps import Stamps, joined, repetition_times
 from collmark.bench.stopping import StoppingRule
 from collmark.bench.summary import summarise_ranks, summarise_time
 from collmark.bench.team import Team
-from collmark.core.case import Case, Form
+from collmark.core.case import Buffers, Cadence, Case, Form
 from collmark.core.errors import InterruptedRunError, UnavailableError
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.record import SCHEMA_VERSION, Check, Clock, Record, Sentinel, Status
@@ -41,12 +42,15 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         Least seconds before a call is given up.
     tick : float
         Step of the clock in s.
+    cache : int
+        Last-level cache in bytes, 0 where it is not known: what cold buffers must exceed.
     """
 
     launch: int
     precision: float
     timeout: float
     tick: float
+    cache: int = 0
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -112,7 +116,7 @@ class Measurement:
 
         nothing = Check(checked=0, wrong=0, left_out="the case could not be bound")
         try:
-            self._team.bind(case)
+            self._team.bind(case, self._terms.cache)
         except UnavailableError as error:
             return Measured(record=record(Status.FAILED, nothing, error=str(error)), layers_SRI=None)
         try:
@@ -123,7 +127,8 @@ class Measurement:
     def _measure_bound(self, case: Case, deadline: float, record: Callable[..., Record]) -> Measured:
         now = self._team.now
         check_began = now()
-        before, first = self._check(case, poison=True)
+        slots = slots_of(case, self._terms.cache)
+        before, first = self._check(case, poison=True, slot=0)
         check_seconds = now() - check_began
         first_call = float(first.local_RI.max())
         if before.wrong:
@@ -132,7 +137,7 @@ class Measurement:
         warmup_calls, pace = self._warm_up(case, deadline)
         stamps, rule = self._repeat(case, deadline - check_seconds, pace)
         overlap = self._overlap(case, stamps, deadline)
-        after, _last = self._check(case, poison=False)
+        after, _last = self._check(case, poison=False, slot=slots - 1)
         check = _both(before, after, _barrier_check(case, stamps))
         if check.wrong:
             return Measured(record=record(Status.WRONG, check, first_call=first_call), layers_SRI=None)
@@ -151,18 +156,19 @@ class Measurement:
                 enqueue=None if queued_RI is None else float(np.median(queued_RI.max(axis=0))),
                 device=None if device_RI is None else float(np.median(device_RI.max(axis=0))),
                 overlap=overlap,
+                slots=slots,
                 busy_threads=busy or None,
                 cores=cores or None,
             ),
             layers_SRI=stamps.layers_SRI,
         )
 
-    def _check(self, case: Case, *, poison: bool) -> tuple[Check, Stamps]:
+    def _check(self, case: Case, *, poison: bool, slot: int) -> tuple[Check, Stamps]:
         """Call once with a payload of its own and compare; without poison, stale data is what is looked for."""
         self._epoch += 1
-        self._team.prepare(self._epoch, poison=poison)
-        stamps = self._team.block(1, self._patience(0.0) * FIRST_CALL_PATIENCE)
-        check = self._team.compare(self._epoch)
+        self._team.prepare(self._epoch, poison=poison, slot=slot)
+        stamps = self._team.once(self._patience(0.0) * FIRST_CALL_PATIENCE, slot)
+        check = self._team.compare(self._epoch, slot)
         if not check.checked and not check.left_out:
             how = ": checked by its time stamps" if stamps.comparable else ", and no common clock to check it by"
             left_out = "" if OPERATIONS[case.operation].sized else f"no payload{how}"
@@ -215,6 +221,8 @@ class Measurement:
         """
         if case.form is not Form.NONBLOCKING or OPERATIONS[case.operation].pair:
             return None  # there and back is one message after the other: nothing is left to hide it behind
+        if case.cadence is not Cadence.ISOLATED or case.buffers is not Buffers.SAME:
+            return None
         seconds = _mean_over_ranks(alone)
         count = int((deadline - self._team.now()) / max(2 * seconds, 1e-6))
         count = min(max(count, OVERLAP_LEAST), OVERLAP_MOST)

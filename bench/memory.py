@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from collmark.bench.rotation import eviction_nbytes, last_level_cache, slots_of
 from collmark.core.case import Case, Device
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import UsageError
@@ -42,14 +43,15 @@ def check_memory(cases: Sequence[Case]) -> None:
     Counted is what the buffer law says that ranks write to, send and receive buffer; the payload that a result is
     compared with is made in pieces. What interpreters and libraries take comes on top, and may be what does not fit.
     """
-    there = available_memory()
+    there, cache = available_memory(), last_level_cache()
     if there is None:
         return
     for case in sorted(_largest_of_each_kind(cases), key=lambda case: -case.nbytes):
         # At most two buffers of nbytes on every rank: only where those do not fit is it worth to look closer.
-        if 2 * case.nbytes * case.placement.ranks_per_node <= there:
+        slots, emptying = slots_of(case, cache), eviction_nbytes(case, cache) * case.placement.ranks_per_node
+        if 2 * slots * case.nbytes * case.placement.ranks_per_node + emptying <= there:
             continue
-        need = _need(case)
+        need = slots * _need(case) + emptying
         if need > there:
             ranks = counted(case.placement.ranks_per_node, "rank")
             raise UsageError(
@@ -63,7 +65,7 @@ def _largest_of_each_kind(cases: Sequence[Case]) -> list[Case]:
     largest: dict[object, Case] = {}
     for case in cases:
         if case.device is Device.CPU:
-            kind = (case.operation, case.dtype, case.placement, case.traffic)
+            kind = (case.operation, case.dtype, case.placement, case.traffic, case.buffers)
             known = largest.setdefault(kind, case)
             if case.nbytes > known.nbytes:
                 largest[kind] = case

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from collmark.bench.measurement import Measurement, Progress, Terms
+from collmark.bench.rotation import eviction_nbytes, pool_nbytes
 from collmark.bench.team import Team
 from collmark.core.case import Case
 from collmark.core.plan import Plan
@@ -89,7 +90,10 @@ def run_launch(
     measurement = Measurement(team, terms, is_stopping, report)
     ends = team.now() + budget
     schedule = _schedule(shuffled(cases, plan.seed, terms.launch), sentinel_of(cases))
-    team.reserve(max(case.nbytes for case in cases))
+    team.reserve(
+        max(pool_nbytes(case, terms.cache) for case in cases),
+        max(eviction_nbytes(case, terms.cache) for case in cases),
+    )
     for position, (case, sentinel) in enumerate(schedule):
         seconds = allowance(plan.case_budget, ends - team.now(), len(schedule) - position)
         if seconds < LEAST_BUDGET:

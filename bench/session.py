@@ -106,8 +106,8 @@ class Session(Protocol):
     def reserve(self, nbytes: int) -> None:
         """Allocate buffers of `nbytes`, the largest that any case will ask for, once and before all others."""
 
-    def bind(self, case: Case) -> Bound:
-        """Allocate buffers and choose the function; UnavailableError where the case cannot be done."""
+    def bind(self, case: Case, slot: int) -> Bound:
+        """Take the so-manieth pair of buffers and choose the function; UnavailableError where that cannot be done."""
 
     def synchronize(self) -> None:
         """Wait for everything queued."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collmark.bench.rank import DEVICE, ENTER, EXIT, QUEUED
+from collmark.core.durations import durations
 from collmark.core.operation import Estimand
 
 NS = 1e-9
@@ -23,11 +24,14 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
         Agreed start of each repetition on the common clock, ns.
     comparable : bool
         All stamps come from one clock.
+    batch : int
+        Calls of each repetition, back to back.
     """
 
     layers_SRI: NDArray[np.int64]
     starts_I: NDArray[np.int64] | None
     comparable: bool
+    batch: int = 1
 
     @property
     def repetitions(self) -> int:
@@ -36,8 +40,8 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def local_RI(self) -> NDArray[np.float64]:
-        """Local durations in s."""
-        duration: NDArray[np.float64] = (self.layers_SRI[EXIT] - self.layers_SRI[ENTER]) * NS
+        """Local durations of one call in s."""
+        duration: NDArray[np.float64] = (self.layers_SRI[EXIT] - self.layers_SRI[ENTER]) * (NS / self.batch)
         return duration
 
     @property
@@ -50,17 +54,17 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
     def after(self, cut: int) -> Stamps:
         """Return the stamps without the first `cut` repetitions."""
         starts = None if self.starts_I is None else self.starts_I[cut:]
-        return Stamps(layers_SRI=self.layers_SRI[:, :, cut:], starts_I=starts, comparable=self.comparable)
+        return msgspec.structs.replace(self, layers_SRI=self.layers_SRI[:, :, cut:], starts_I=starts)
 
     def first_ranks(self, count: int) -> Stamps:
         """Return the stamps of ranks 0 to `count` - 1."""
-        return Stamps(layers_SRI=self.layers_SRI[:, :count], starts_I=self.starts_I, comparable=self.comparable)
+        return msgspec.structs.replace(self, layers_SRI=self.layers_SRI[:, :count])
 
     def queued_RI(self) -> NDArray[np.float64] | None:
-        """Time from entry until the call was queued, in s; None if blocking."""
+        """Time that it took to queue one call, in s; None if blocking."""
         if len(self.layers_SRI) <= QUEUED:
             return None
-        duration: NDArray[np.float64] = (self.layers_SRI[QUEUED] - self.layers_SRI[ENTER]) * NS
+        duration: NDArray[np.float64] = (self.layers_SRI[QUEUED] - self.layers_SRI[ENTER]) * (NS / self.batch)
         return duration
 
     def device_RI(self) -> NDArray[np.float64] | None:
@@ -72,12 +76,13 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def joined(blocks: list[Stamps]) -> Stamps:
-    """Return the stamps of several blocks as one."""
+    """Return the stamps of several blocks of one case as one."""
     starts = [block.starts_I for block in blocks if block.starts_I is not None]
     return Stamps(
         layers_SRI=np.concatenate([block.layers_SRI for block in blocks], axis=2),
         starts_I=np.concatenate(starts) if len(starts) == len(blocks) else None,
         comparable=all(block.comparable for block in blocks),
+        batch=blocks[0].batch,
     )
 
 
@@ -89,22 +94,6 @@ def usable_estimand(estimand: Estimand, *, comparable: bool) -> Estimand:
 
 
 def repetition_times(stamps: Stamps, estimand: Estimand, messages: int) -> NDArray[np.float64]:
-    """Return T of each repetition in s, shape (I,): ranks are combined first, repetitions later.
-
-    L = last exit - last entry, G = last exit - first entry (method of Hunold and Carpen-Amarie 2016, ReproMPI, for
-    the global clock; L after Faraj, Patarasuk and Yuan 2008); point-to-point times come from rank 0's clock alone.
-    """
-    enter, left = stamps.layers_SRI[ENTER], stamps.layers_SRI[EXIT]
-    seconds: NDArray[np.float64]
-    match usable_estimand(estimand, comparable=stamps.comparable):
-        case Estimand.LAST_IN_LAST_OUT:
-            seconds = (left.max(axis=0) - enter.max(axis=0)) * NS
-        case Estimand.FIRST_IN_LAST_OUT:
-            seconds = (left.max(axis=0) - enter.min(axis=0)) * NS
-        case Estimand.HALF_ROUND_TRIP:
-            seconds = stamps.local_RI[0] / 2
-        case Estimand.PER_MESSAGE:
-            seconds = stamps.local_RI[0] / messages
-        case _:
-            seconds = stamps.local_RI.max(axis=0)
-    return seconds
+    """Return T of each repetition, that of one call, in s, shape (I,): the estimand, or what the clocks allow of it."""
+    usable = usable_estimand(estimand, comparable=stamps.comparable)
+    return durations(stamps.layers_SRI[ENTER], stamps.layers_SRI[EXIT], usable, messages=messages, batch=stamps.batch)

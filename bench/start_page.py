@@ -103,6 +103,7 @@ class BlockTimer:
         arm: Callable[[], None],
         await_start: Callable[[], None],
         batch: int = 1,
+        first: int = 0,
     ) -> NDArray[np.int64]:
         """Time `count` repetitions of `batch` programs; return starts, entries, exits in ns, shape (3, count).
 
@@ -118,6 +119,8 @@ class BlockTimer:
             Returns when the next repetition may begin, where there is no page; starts are then 0.
         batch : int
             Programs between two reads of the clock.
+        first : int
+            Turn of the first repetition, where programs are taken in turn.
 
         Raises
         ------
@@ -125,24 +128,26 @@ class BlockTimer:
             If a call failed.
         """
         if not self.agrees:
-            return self._one_by_one(program, count, await_start, batch)
+            return self._one_by_one(program, count, await_start, batch, first)
         parts: list[NDArray[np.int64]] = []
         done = 0
         while done < count:
             arm()
-            stamps, fault = self.loop.block(self.place, program, count=count - done, batch=batch, limit=BLOCK_NS)
+            stamps, fault = self.loop.block(
+                self.place, program, count=count - done, batch=batch, limit=BLOCK_NS, first=first + done
+            )
             self._check(fault)
             parts.append(stamps)
             done += stamps.shape[1]
         return np.concatenate(parts, axis=1)
 
     def _one_by_one(
-        self, program: Program, count: int, await_start: Callable[[], None], batch: int
+        self, program: Program, count: int, await_start: Callable[[], None], batch: int, first: int
     ) -> NDArray[np.int64]:
         stamps = np.zeros((3, count), dtype=np.int64)
         for index in range(count):
             await_start()
-            enter, left, fault = self.loop.once(program, batch)
+            enter, left, fault = self.loop.once(program, batch, first + index)
             self._check(fault)
             stamps[1:, index] = enter, left
         return stamps

@@ -56,12 +56,12 @@ def summarise_ranks(case: Case, stamps: Stamps, cut: int) -> Ranks:
     late = None
     if steady.starts_I is not None:
         behind_I = (enter.max(axis=0) - steady.starts_I) * NS
-        late = float(np.mean(behind_I > SKEW_SHARE * seconds_I))
+        late = float(np.mean(behind_I > SKEW_SHARE * steady.batch * seconds_I))
     return Ranks(
         shortest=float(np.median(local_RI.min(axis=0))),
         longest=float(np.median(local_RI.max(axis=0))),
         skew=float(np.median(steady.skew_I)) if comparable else None,
-        skewed=float(np.mean(steady.skew_I > SKEW_SHARE * seconds_I)) if comparable else None,
+        skewed=float(np.mean(steady.skew_I > SKEW_SHARE * steady.batch * seconds_I)) if comparable else None,
         late=late,
         local=np.median(local_RI, axis=1).tolist(),
         last_in=_share_last(enter, ranks) if comparable else [],

@@ -17,6 +17,7 @@ from collmark.bench.rank import (
     Compare,
     CountThreads,
     Neutralise,
+    Once,
     Prepare,
     Rank,
     Release,
@@ -45,23 +46,26 @@ class Team(Protocol):
     def now(self) -> float:
         """Return seconds on the clock that budgets are counted on."""
 
-    def reserve(self, nbytes: int) -> None:
-        """Allocate the largest buffers, once and before all others."""
+    def reserve(self, nbytes: int, eviction: int) -> None:
+        """Allocate the largest buffers, and what drives them out of the caches, once and before all others."""
 
-    def bind(self, case: Case) -> None:
+    def bind(self, case: Case, cache: int) -> None:
         """Bind a case on every rank; UnavailableError names the first rank that cannot."""
 
-    def prepare(self, epoch: int, *, poison: bool) -> None:
-        """Write the payload of an epoch on every rank."""
+    def prepare(self, epoch: int, *, poison: bool, slot: int) -> None:
+        """Write the payload of an epoch on every rank, into one pair of buffers."""
 
     def neutralise(self) -> None:
         """Make repeated calls harmless where they work in place."""
 
+    def once(self, timeout: float, slot: int) -> Stamps:
+        """Time a single call on every rank, on one pair of buffers."""
+
     def block(self, count: int, timeout: float, compute: int = 0) -> Stamps:
         """Time `count` repetitions on every rank; with `compute`, each computes for so many ns inside."""
 
-    def compare(self, epoch: int) -> Check:
-        """Compare what every rank received."""
+    def compare(self, epoch: int, slot: int) -> Check:
+        """Compare what every rank received in one pair of buffers."""
 
     def count_threads(self) -> tuple[int, int]:
         """Return the threads that ran on the busiest host, and the cores they may run on."""
@@ -153,48 +157,53 @@ class ProcessTeam:
         self._cores = cores
         self._patience = UNTIMED_PATIENCE * timeout
         self._is_broken = False
+        self._batch = 1
 
     def now(self) -> float:
         """Return seconds of the monotonic clock."""
         return time.monotonic()
 
-    def reserve(self, nbytes: int) -> None:
-        """Allocate the largest buffers on every rank."""
-        self._everywhere(Reserve(nbytes=nbytes))
+    def reserve(self, nbytes: int, eviction: int) -> None:
+        """Allocate the largest buffers, and what drives them out of the caches, on every rank."""
+        self._everywhere(Reserve(nbytes=nbytes, eviction=eviction))
 
-    def bind(self, case: Case) -> None:
+    def bind(self, case: Case, cache: int) -> None:
         """Bind a case on every rank."""
         self._starts.what = str(case)
-        self._everywhere(Bind(case=case))
+        self._batch = case.batch
+        self._everywhere(Bind(case=case, cache=cache))
 
-    def prepare(self, epoch: int, *, poison: bool) -> None:
-        """Write the payload of an epoch on every rank."""
-        self._everywhere(Prepare(epoch=epoch, poison=poison))
+    def prepare(self, epoch: int, *, poison: bool, slot: int) -> None:
+        """Write the payload of an epoch on every rank, into one pair of buffers."""
+        self._everywhere(Prepare(epoch=epoch, poison=poison, slot=slot))
 
     def neutralise(self) -> None:
         """Make repeated calls harmless where they work in place."""
         self._everywhere(Neutralise())
 
+    def once(self, timeout: float, slot: int) -> Stamps:
+        """Time a single call on every rank, on one pair of buffers."""
+        return self._stamped(Once(timeout=timeout, slot=slot), 1, batch=1)
+
     def block(self, count: int, timeout: float, compute: int = 0) -> Stamps:
         """Time `count` repetitions on every rank; with `compute`, each computes for so many ns inside."""
+        command = Block(count=count, timeout=timeout, compute=compute)
+        return self._stamped(command, count, batch=1 if compute else self._batch)
+
+    def _stamped(self, command: Command, count: int, *, batch: int) -> Stamps:
         self._starts.agreed = []
-        layers_SRI = np.stack(
-            [
-                np.frombuffer(reply, dtype=np.int64).reshape(-1, count)
-                for reply in self._everywhere(Block(count=count, timeout=timeout, compute=compute))
-            ],
-            axis=1,
-        )
+        replies = self._everywhere(command)
+        layers_SRI = np.stack([np.frombuffer(reply, dtype=np.int64).reshape(-1, count) for reply in replies], axis=1)
         comparable = self.clock is Clock.SHARED
         starts = self._local.agreed_I
         if starts is None:
             self._starts.end(layers_SRI[0])
             starts = np.array(self._starts.agreed, dtype=np.int64) if comparable else None
-        return Stamps(layers_SRI=layers_SRI, starts_I=starts, comparable=comparable)
+        return Stamps(layers_SRI=layers_SRI, starts_I=starts, comparable=comparable, batch=batch)
 
-    def compare(self, epoch: int) -> Check:
-        """Compare what every rank received."""
-        replies = self._everywhere(Compare(epoch=epoch))
+    def compare(self, epoch: int, slot: int) -> Check:
+        """Compare what every rank received in one pair of buffers."""
+        replies = self._everywhere(Compare(epoch=epoch, slot=slot))
         return combined([msgspec.msgpack.decode(reply, type=Comparison) for reply in replies])
 
     def count_threads(self) -> tuple[int, int]:
@@ -242,18 +251,20 @@ DONE, REFUSED = b"+", b"-"
 def perform(rank: Rank, command: Command) -> bytes:
     """Carry out a command on one rank and return its reply as bytes."""
     match command:
-        case Reserve(nbytes=nbytes):
-            rank.session.reserve(nbytes)
-        case Bind(case=case):
-            rank.bind(case)
-        case Prepare(epoch=epoch, poison=poison):
-            rank.prepare(epoch, poison=poison)
+        case Reserve(nbytes=nbytes, eviction=eviction):
+            rank.reserve(nbytes, eviction)
+        case Bind(case=case, cache=cache):
+            rank.bind(case, cache)
+        case Prepare(epoch=epoch, poison=poison, slot=slot):
+            rank.prepare(epoch, poison=poison, slot=slot)
         case Neutralise():
             rank.neutralise()
         case Block(count=count, timeout=timeout, compute=compute):
             return rank.block(count, timeout, compute).tobytes()
-        case Compare(epoch=epoch):
-            return msgspec.msgpack.encode(rank.compare(epoch))
+        case Once(timeout=timeout, slot=slot):
+            return rank.once(timeout, slot).tobytes()
+        case Compare(epoch=epoch, slot=slot):
+            return msgspec.msgpack.encode(rank.compare(epoch, slot))
         case CountThreads():
             return rank.count_threads().to_bytes(4, "little")
         case Release():

@@ -5,7 +5,9 @@ It knows no operation, no library and no statistics. A native loop for MPI takes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import itertools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ Stamps = NDArray[np.int64]
 
 
 def blocking_loop(
-    count: int, await_start: Callable[[], None], clock: Callable[[], int], call: Callable[[], object]
+    count: int, await_start: Callable[[], None], clock: Callable[[], int], calls: Sequence[Callable[[], object]]
 ) -> tuple[Stamps, Stamps]:
     """Time `count` calls that return when they are done.
 
@@ -29,8 +31,8 @@ def blocking_loop(
         Returns when the next repetition may begin.
     clock : callable
         Current time in ns.
-    call : callable
-        The operation.
+    calls : sequence of callable
+        The operation, on one pair of buffers after the other; taken in turn.
 
     Returns
     -------
@@ -39,7 +41,7 @@ def blocking_loop(
     """
     enters = [0] * count
     exits = [0] * count
-    for index in range(count):
+    for index, call in zip(range(count), itertools.cycle(calls), strict=False):
         await_start()
         before = clock()
         call()
@@ -53,7 +55,7 @@ def asynchronous_loop(
     count: int,
     await_start: Callable[[], None],
     clock: Callable[[], int],
-    enqueue: Callable[[], object],
+    enqueues: Sequence[Callable[[], object]],
     synchronize: Callable[[], object],
     device_time: Callable[[], int],
 ) -> tuple[Stamps, Stamps, Stamps, Stamps]:
@@ -63,8 +65,10 @@ def asynchronous_loop(
     ----------
     count, await_start, clock
         As in :func:`blocking_loop`.
-    enqueue, synchronize : callable
-        Queue the operation; wait until it is done.
+    enqueues : sequence of callable
+        Queue the operation, on one pair of buffers after the other; taken in turn.
+    synchronize : callable
+        Wait until all is done.
     device_time : callable
         ns between the device's own stamps around the last operation, read after the clock.
 
@@ -74,7 +78,7 @@ def asynchronous_loop(
         Host time stamps before and after queueing and after completion, and device intervals, in ns.
     """
     stamps = np.zeros((4, count), dtype=np.int64)
-    for index in range(count):
+    for index, enqueue in zip(range(count), itertools.cycle(enqueues), strict=False):
         await_start()
         before = clock()
         enqueue()
@@ -83,3 +87,24 @@ def asynchronous_loop(
         after = clock()
         stamps[:, index] = before, queued, after, device_time()
     return stamps[0], stamps[1], stamps[2], stamps[3]
+
+
+def back_to_back(calls: Sequence[Callable[[], object]], batch: int) -> list[Callable[[], object]]:
+    """Return callables that make `batch` of the calls each, in turn; one call goes on as often as it takes.
+
+    Parameters
+    ----------
+    calls : sequence of callable
+        One, or a multiple of `batch`.
+    batch : int
+        Calls to make between two reads of the clock.
+    """
+    if batch == 1:
+        return list(calls)
+    calls = calls if len(calls) > 1 else [*calls] * batch
+    return [functools.partial(_make_all, tuple(calls[at : at + batch])) for at in range(0, len(calls), batch)]
+
+
+def _make_all(calls: tuple[Callable[[], object], ...]) -> None:
+    for call in calls:
+        call()

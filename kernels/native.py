@@ -56,11 +56,14 @@ class Program:
         At most `MOST_ARGUMENTS` arguments each.
     keeps : sequence of object
         Whatever the arguments point to, kept alive.
+    cycle : int
+        Programs that stand in `steps`, one after the other, to be taken in turn.
     """
 
-    def __init__(self, steps: Sequence[Step], keeps: Sequence[object] = ()) -> None:
+    def __init__(self, steps: Sequence[Step], keeps: Sequence[object] = (), cycle: int = 1) -> None:
         self.keeps = tuple(keeps)
-        self.count = len(steps)
+        self.cycle = cycle
+        self.count = len(steps) // cycle
         self.steps = (_Step * max(1, len(steps)))()
         for place, step in zip(self.steps, steps, strict=False):
             assert len(step.arguments) <= MOST_ARGUMENTS, "the loop passes no more"
@@ -68,6 +71,11 @@ class Program:
             place.argument[: len(step.arguments)] = step.arguments
         self.calls = tuple(steps)
         self._calls = [(_prototype(len(step.arguments))(step.function), step.arguments) for step in steps]
+
+    @classmethod
+    def in_turn(cls, programs: Sequence[Program]) -> Program:
+        """Return programs of as many steps each as one, which a loop takes in turn."""
+        return cls([step for one in programs for step in one.calls], [one.keeps for one in programs], len(programs))
 
     def call(self) -> None:
         """Make the calls from Python; RuntimeError where one of them fails."""
@@ -94,8 +102,8 @@ class NativeLoop:
     def __init__(self, path: str) -> None:
         library = ctypes.CDLL(path)
         pointer, number = ctypes.c_void_p, ctypes.c_int64
-        self._block = _function(library, "collmark_block", number, pointer, pointer, *[number] * 4, pointer, pointer)
-        self._once = _function(library, "collmark_once", None, pointer, number, number, pointer, pointer)
+        self._block = _function(library, "collmark_block", number, pointer, pointer, *[number] * 6, pointer, pointer)
+        self._once = _function(library, "collmark_once", None, pointer, *[number] * 4, pointer, pointer)
         self._alone = _function(library, "collmark_alone", None, pointer, number, number, pointer)
         self._page_nbytes = _function(library, "collmark_page_bytes", number, number)
         self.start = _function(library, "collmark_start", None, pointer)
@@ -107,10 +115,13 @@ class NativeLoop:
         """Return the size in bytes of the page on which so many ranks agree."""
         return int(self._page_nbytes(ranks))
 
-    def block(self, place: Place, program: Program, *, count: int, batch: int, limit: int) -> tuple[Stamps, int]:
+    def block(
+        self, place: Place, program: Program, *, count: int, batch: int, limit: int, first: int = 0
+    ) -> tuple[Stamps, int]:
         """Time at most `count` repetitions of `batch` programs each, for at most `limit` ns and one repetition.
 
-        Every rank of the page calls this with the same count until it has all repetitions; rank 0 ends a block.
+        Every rank of the page calls this with the same count until it has all repetitions; rank 0 ends a block. `first`
+        is the number of the first one, where programs are taken in turn.
 
         Returns
         -------
@@ -126,6 +137,8 @@ class NativeLoop:
             program.steps,
             program.count,
             batch,
+            program.cycle,
+            first,
             count,
             limit,
             stamps.ctypes.data,
@@ -133,11 +146,11 @@ class NativeLoop:
         )
         return stamps[:, :done], fault.value
 
-    def once(self, program: Program, batch: int) -> tuple[int, int, int]:
-        """Time one repetition now; return entry and exit in ns, and the fault."""
+    def once(self, program: Program, batch: int, repetition: int) -> tuple[int, int, int]:
+        """Time one repetition, the so-manieth of a block, now; return entry and exit in ns, and the fault."""
         stamps = (ctypes.c_int64 * 2)()
         fault = ctypes.c_int32(0)
-        self._once(program.steps, program.count, batch, stamps, ctypes.byref(fault))
+        self._once(program.steps, program.count, batch, program.cycle, repetition, stamps, ctypes.byref(fault))
         return stamps[0], stamps[1], fault.value
 
     def alone(self, program: Program, count: int) -> Stamps:

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from collmark.analysis.columns import Column
 from collmark.analysis.results import Results
+from collmark.core.durations import durations
 from collmark.core.errors import CollmarkError
-from collmark.core.operation import Estimand
 from collmark.core.record import Record
 from collmark.core.store import read_samples
-from collmark.core.units import NANOSECONDS_PER_SECOND
 
 ENTER, EXIT = 0, 1
 """Layers of the raw stamps (:class:`collmark.core.record.SampleReference`)."""
@@ -66,19 +65,7 @@ def repetitions(results: Iterable[Results], cases: Collection[tuple[str, str]]) 
 
 
 def times_of(record: Record, stamps_SRI: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return T of each repetition in s, as the record's summary has it: ranks first, repetitions later."""
-    enter, left = stamps_SRI[ENTER], stamps_SRI[EXIT]
-    estimand = record.case.estimand if record.timing is None else record.timing.estimand
-    nanoseconds: NDArray[np.float64]
-    match estimand:
-        case Estimand.LAST_IN_LAST_OUT:
-            nanoseconds = left.max(axis=0) - enter.max(axis=0)
-        case Estimand.FIRST_IN_LAST_OUT:
-            nanoseconds = left.max(axis=0) - enter.min(axis=0)
-        case Estimand.HALF_ROUND_TRIP:
-            nanoseconds = (left[0] - enter[0]) / 2
-        case Estimand.PER_MESSAGE:
-            nanoseconds = (left[0] - enter[0]) / record.case.messages
-        case _:
-            nanoseconds = (left - enter).max(axis=0)
-    return nanoseconds / NANOSECONDS_PER_SECOND
+    """Return T of each repetition in s, as the record's summary has it."""
+    case = record.case
+    estimand = case.estimand if record.timing is None else record.timing.estimand
+    return durations(stamps_SRI[ENTER], stamps_SRI[EXIT], estimand, messages=case.messages, batch=case.batch)

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from collmark.bench import environment
+from collmark.bench.rotation import spacing
 from collmark.bench.session import Backend, World
 from collmark.core.case import Case
 from collmark.core.dtype import DTYPES
@@ -92,14 +93,14 @@ class GlooSession:
             msg = f"2 buffers of {nbytes} B do not fit into memory: choose smaller --sizes"
             raise UnavailableError(msg) from error
 
-    def bind(self, case: Case) -> GlooBound:
+    def bind(self, case: Case, slot: int) -> GlooBound:
         """Take views of the buffers and choose the function."""
-        return GlooBound(self, case)
+        return GlooBound(self, case, slot)
 
-    def view(self, pool: int, case: Case, count: int) -> tuple[Tensor, HostBuffer]:
-        """Return the first `count` elements of a buffer, as tensor and as host buffer."""
+    def view(self, pool: int, case: Case, count: int, begin: int = 0) -> tuple[Tensor, HostBuffer]:
+        """Return `count` elements from a byte of a buffer on, as tensor and as host buffer."""
         dtype = DTYPES[case.dtype]
-        raw = self._pools[pool][: count * dtype.itemsize]
+        raw = self._pools[pool][begin : begin + count * dtype.itemsize]
         host = HostBuffer(raw.numpy().view(dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks)
         return raw.view(getattr(self.torch, dtype.name)), host
 
@@ -134,15 +135,16 @@ class GlooBound:
 
     program = None
 
-    def __init__(self, session: GlooSession, case: Case) -> None:
+    def __init__(self, session: GlooSession, case: Case, slot: int) -> None:
         operation, exchange, rank = OPERATIONS[case.operation], case.exchange, session.world.rank
         sent = sum(segment.count for segment in operation.sends(exchange, rank))
         received = sum(segment.count for segment in operation.expects(exchange, rank))
         if case.in_place:
             # One tensor, which on ranks that only receive (or only send) has the other side's size.
             sent = received = max(sent, received)
-        send, self.send = session.view(0, case, sent)
-        receive, self.receive = session.view(0 if case.in_place else 1, case, received)
+        begin = slot * spacing(case.nbytes)
+        send, self.send = session.view(0, case, sent, begin)
+        receive, self.receive = session.view(0 if case.in_place else 1, case, received, begin)
         self.call: Callable[[], object] = _CALLS[case.operation](_Call(session, case, send, receive))
 
     def overlapping(self, _compute: int) -> None:

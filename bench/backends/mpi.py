@@ -13,7 +13,8 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from collmark.bench.backends.mpi_calls import Call, Handles, Library, program_of
+from collmark.bench.backends.mpi_calls import IN_PLACE, Call, Handles, Library, own_part, program_of
+from collmark.bench.rotation import spacing
 from collmark.bench.session import Backend, World
 from collmark.bench.start_page import BlockTimer, make_page, open_page
 from collmark.core.case import Case, Form
@@ -32,6 +33,7 @@ CAPABILITY = Capability(
     operations={name: name == "broadcast" for name in OPERATIONS},
     dtypes=("float32", "float64", "bfloat16", "float16", "int32", "int8", "uint8"),
     reductions=("sum", "prod", "min", "max"),
+    also_in_place=IN_PLACE,
     forms=tuple(Form),
     takes_thread_level=True,
     unreduced={"bfloat16": NO_SUCH_TYPE, "float16": NO_SUCH_TYPE},
@@ -116,15 +118,15 @@ class MpiSession:
         for pool in self._pools:
             pool.fill(0)  # pages are there before anything is timed
 
-    def bind(self, case: Case) -> MpiBound:
+    def bind(self, case: Case, slot: int) -> MpiBound:
         """Take views of the buffers and make the program."""
-        return MpiBound(self, case)
+        return MpiBound(self, case, slot)
 
-    def view(self, pool: int, case: Case, count: int) -> tuple[int, HostBuffer]:
-        """Return the first `count` elements of a buffer, as address and as host buffer."""
+    def view(self, pool: int, case: Case, count: int, begin: int = 0) -> tuple[int, HostBuffer]:
+        """Return `count` elements from a byte of a buffer on, as address and as host buffer."""
         dtype = DTYPES[case.dtype]
-        raw = self._pools[pool][: count * dtype.itemsize].view(dtype.storage)
-        address = int(self._pools[pool].ctypes.data)
+        raw = self._pools[pool][begin : begin + count * dtype.itemsize].view(dtype.storage)
+        address = int(self._pools[pool].ctypes.data) + begin
         return address, HostBuffer(raw, dtype, reduction=case.reduction, ranks=case.placement.ranks)
 
     def handles_of(self, case: Case) -> Handles:
@@ -136,6 +138,7 @@ class MpiSession:
             byte=word(mpi.BYTE),
             op=word(getattr(mpi, case.reduction.upper()) if case.reduction else mpi.OP_NULL),
             info=word(mpi.INFO_NULL),
+            in_place=int(mpi.IN_PLACE),
         )
 
     def synchronize(self) -> None:
@@ -176,14 +179,17 @@ class MpiSession:
 class MpiBound:
     """A case bound to buffers on one rank."""
 
-    def __init__(self, session: MpiSession, case: Case) -> None:
+    def __init__(self, session: MpiSession, case: Case, slot: int) -> None:
         operation, exchange, rank = OPERATIONS[case.operation], case.exchange, session.world.rank
         sent = sum(segment.count for segment in operation.sends(exchange, rank))
         received = sum(segment.count for segment in operation.expects(exchange, rank))
+        begin, own = slot * spacing(case.nbytes), 0
         if case.in_place:
-            sent = received = max(sent, received)
-        send, self.send = session.view(0, case, sent)
-        receive, self.receive = session.view(0 if case.in_place else 1, case, received)
+            own = own_part(case, rank)
+            # A rank that only sends, or only receives, has the other side's data in the same place.
+            sent, received = sent or received, max(sent, received)
+        send, self.send = session.view(0, case, sent, begin + own)
+        receive, self.receive = session.view(0 if case.in_place else 1, case, received, begin)
         self._call = Call(session.library, session.handles_of(case), case, rank=rank, send=send, receive=receive)
         self._session = session
         try:

@@ -63,8 +63,9 @@ class Library:
 class Handles:
     """Words of the handles that the calls of one case take."""
 
-    def __init__(self, *, comm: int, element: int, byte: int, op: int, info: int) -> None:
+    def __init__(self, *, comm: int, element: int, byte: int, op: int, info: int, in_place: int) -> None:
         self.comm, self.element, self.byte, self.op, self.info = comm, element, byte, op, info
+        self.in_place = in_place
 
 
 class Call:
@@ -124,13 +125,23 @@ class Call:
 Arguments = Callable[[Call], tuple[int, ...]]
 
 
+def _source(c: Call) -> int:
+    return c.handles.in_place if c.case.in_place else c.send
+
+
 def _vector(c: Call) -> tuple[int, ...]:
-    return c.send, c.receive, c.case.exchange.block, c.handles.element, c.handles.op
+    return _source(c), c.receive, c.case.exchange.block, c.handles.element, c.handles.op
 
 
 def _blocks(c: Call) -> tuple[int, ...]:
     count, element = c.case.exchange.block, c.handles.element
-    return c.send, count, element, c.receive, count, element
+    return _source(c), count, element, c.receive, count, element
+
+
+def _to_root(c: Call) -> tuple[int, ...]:
+    # Only the root has a place where a result could be.
+    source = c.send if c.rank != c.case.root else _source(c)
+    return source, *_vector(c)[1:], c.case.root
 
 
 def _ragged(c: Call) -> tuple[int, ...]:
@@ -158,12 +169,21 @@ COLLECTIVES: dict[str, tuple[str, Arguments]] = {
         "Bcast",
         lambda c: (c.send, c.case.exchange.block, c.handles.element, c.case.root, c.handles.comm),
     ),
-    "reduce": ("Reduce", lambda c: (*_vector(c), c.case.root, c.handles.comm)),
+    "reduce": ("Reduce", lambda c: (*_to_root(c), c.handles.comm)),
     "gather": ("Gather", lambda c: (*_blocks(c), c.case.root, c.handles.comm)),
     "scatter": ("Scatter", lambda c: (*_blocks(c), c.case.root, c.handles.comm)),
     "barrier": ("Barrier", lambda c: (c.handles.comm,)),
 }
 """Name of the collective, and its arguments up to the communicator."""
+
+IN_PLACE = ("all_reduce", "all_gather", "reduce_scatter", "reduce")
+"""Operations that take MPI_IN_PLACE."""
+
+
+def own_part(case: Case, rank: int) -> int:
+    """Return the byte of the common buffer at which a rank's own part begins, where it works in place."""
+    # MPI 4.1, 6.7: the contribution of an all-gather lies where it will be received.
+    return rank * case.exchange.block * case.exchange.itemsize if case.operation == "all_gather" else 0
 
 
 def program_of(call: Call) -> Program:

@@ -11,7 +11,7 @@ from collmark.bench.event import LaunchEnded, LaunchStarted, PipedEvent
 from collmark.bench.job import Job
 from collmark.bench.lead import describe_launch, measure_all
 from collmark.bench.simulation.spec import read_simulation
-from collmark.bench.simulation.team import SimulatedTeam
+from collmark.bench.simulation.team import CACHE, SimulatedTeam
 from collmark.core.errors import InterruptedRunError
 from collmark.core.record import Host, Outcome, Timer
 from collmark.core.store import RunFolder
@@ -24,7 +24,9 @@ def simulate_launch(job: Job, emit: Callable[[PipedEvent], None], is_stopping: C
     team = SimulatedTeam(simulation, ranks, job.launch, job.plan.timeout, is_stopping)
     timer = Timer(name="virtual", tick=simulation.tick, cost=0.0, cost_p99=0.0, call_overhead=0.0, loop="python")
     # Whatever machine this runs on has no part in the figures.
-    hosts = [Host(name="simulated", ranks=list(range(ranks)), cores=ranks, cpu="simulated", system="simulated")]
+    hosts = [
+        Host(name="simulated", ranks=list(range(ranks)), cores=ranks, cpu="simulated", system="simulated", cache=CACHE)
+    ]
     launch = describe_launch(job, hosts, dict(team.facts()), timer, start_seconds=0.0)
     folder = RunFolder(Path(job.folder))
     folder.put_launch(launch)

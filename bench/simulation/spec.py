@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from collmark.core.bounds import LARGEST, Count, Share
-from collmark.core.case import Case
+from collmark.core.case import Buffers, Cadence, Case
 from collmark.core.decoding import decoded, unknown_key
 from collmark.core.errors import PlanError, UsageError
 from collmark.core.operation import Estimand
@@ -38,6 +38,10 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Of successive repetitions (first-order autoregressive).
     contaminated, contamination : float, (float, float)
         Share of repetitions that take longer, and between which factors.
+    pipelined : float
+        Share of T that calls back to back save.
+    cold : float
+        Factor on T where buffers rotate.
     skew : float
         Standard deviation of the ranks' entries around the agreed start.
     straggler_rank, straggler_delay : int, float
@@ -66,6 +70,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     autocorrelation: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
     contaminated: Share = 0.0
     contamination: tuple[Factor, Factor] = (1.5, 4.0)
+    pipelined: Share = 0.0
+    cold: Factor = 1.0
     skew: Duration = 1e-6
     straggler_rank: RankOrNone = -1
     straggler_delay: Duration = 0.0
@@ -81,7 +87,13 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     seed: Count = 0
 
     def seconds(self, case: Case) -> float:
-        """Return T of a case without noise."""
+        """Return T of a case without noise, that of one call."""
+        changed = self.cold if case.buffers is Buffers.ROTATED else 1.0
+        if case.cadence is Cadence.STREAMING:
+            changed *= 1 - self.pipelined
+        return changed * self._plain_seconds(case)
+
+    def _plain_seconds(self, case: Case) -> float:
         switched = self.switch_at and case.nbytes >= self.switch_at
         alpha, beta = (self.alpha_after, self.beta_after) if switched else (self.alpha, self.beta)
         operation = OPERATIONS[case.operation]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collmark.bench.rank import Rank
+from collmark.bench.rotation import slots_of
 from collmark.bench.simulation.delivery import deliver
 from collmark.bench.simulation.spec import Simulation
 from collmark.bench.simulation.world import SECOND, World
@@ -22,7 +23,13 @@ from collmark.core.placement import Tier
 from collmark.core.record import Check, Clock, Evidence
 from collmark.kernels.buffer import Comparison, HostBuffer
 
-LARGEST_MOVED = 64 * 2**20  # bytes over all ranks: beyond it only times are simulated
+LARGEST_MOVED = 64 * 2**20  # bytes over all ranks and buffers: beyond it only times are simulated
+CACHE = 1  # byte: no cache is simulated, and as few buffers as may be are gone through
+
+
+def is_too_large(case: Case) -> bool:
+    """Whether a case's buffers would fill the memory of this one process."""
+    return case.nbytes * case.placement.ranks * slots_of(case, CACHE) > LARGEST_MOVED
 
 
 class SimulatedBound:
@@ -90,7 +97,7 @@ class SimulatedSession:
 
     timer = None
 
-    def __init__(self, world: World, rank: int, mails: dict[str, Mail]) -> None:
+    def __init__(self, world: World, rank: int, mails: dict[tuple[str, int], Mail]) -> None:
         self.world = world
         self.rank = rank
         self.asynchronous = world.simulation.asynchronous
@@ -103,15 +110,16 @@ class SimulatedSession:
     def reserve(self, nbytes: int) -> None:
         """Nothing to allocate."""
 
-    def bind(self, case: Case) -> SimulatedBound:
+    def bind(self, case: Case, slot: int) -> SimulatedBound:
         """Bind a case; buffers stay away where they would fill the memory."""
         self.world.enter_case(case)
-        if case.nbytes * self.world.ranks > LARGEST_MOVED:
+        if is_too_large(case):
             return SimulatedBound(self, None, None)
-        if case.key not in self._mails:
-            self._mails.clear()
-            self._mails[case.key] = Mail(self.world, case)
-        mail, operation, dtype = self._mails[case.key], OPERATIONS[case.operation], DTYPES[case.dtype]
+        if (case.key, slot) not in self._mails:
+            if not slot:
+                self._mails.clear()
+            self._mails[case.key, slot] = Mail(self.world, case)
+        mail, operation, dtype = self._mails[case.key, slot], OPERATIONS[case.operation], DTYPES[case.dtype]
         sent = sum(segment.count for segment in operation.sends(case.exchange, self.rank))
         received = sum(segment.count for segment in operation.expects(case.exchange, self.rank))
         send = HostBuffer(np.zeros(sent, dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks)
@@ -171,12 +179,13 @@ class SimulatedTeam:
         self._is_stopping = is_stopping
         self._world = World(simulation, ranks, launch)
         self._world.timeout = timeout
-        mails: dict[str, Mail] = {}
+        mails: dict[tuple[str, int], Mail] = {}
         self._members = [
             Rank(rank, SimulatedSession(self._world, rank, mails), self._starter(rank)) for rank in range(ranks)
         ]
         self.evidence = self._members[0].session.evidence()
         self._is_too_large = False
+        self._batch = 1
 
     def _starter(self, rank: int) -> Callable[[float], None]:
         def await_start(_timeout: float) -> None:
@@ -198,32 +207,38 @@ class SimulatedTeam:
                 raise InterruptedRunError("stopped")
             yield member
 
-    def reserve(self, nbytes: int) -> None:
+    def reserve(self, nbytes: int, eviction: int) -> None:
         """Nothing to allocate."""
 
-    def bind(self, case: Case) -> None:
+    def bind(self, case: Case, cache: int = CACHE) -> None:
         """Bind a case on every rank."""
-        self._is_too_large = case.nbytes * self.ranks > LARGEST_MOVED
+        self._is_too_large = is_too_large(case)
+        self._batch = case.batch
         for member in self._each():
-            member.bind(case)
+            member.bind(case, cache)
 
-    def prepare(self, epoch: int, *, poison: bool) -> None:
+    def prepare(self, epoch: int, *, poison: bool, slot: int = 0) -> None:
         """Write the payload of an epoch on every rank."""
         for member in self._each():
-            member.prepare(epoch, poison=poison)
+            member.prepare(epoch, poison=poison, slot=slot)
 
     def neutralise(self) -> None:
         """Data is moved only when it is looked at: repeated calls cannot overflow."""
+
+    def once(self, timeout: float, slot: int = 0) -> Stamps:
+        """Time a single call on every rank."""
+        layers_SRI = np.stack([member.once(timeout, slot) for member in self._each()], axis=1)
+        return Stamps(layers_SRI=layers_SRI, starts_I=None, comparable=True)
 
     def block(self, count: int, timeout: float, compute: int = 0) -> Stamps:
         """Time `count` repetitions on every rank."""
         assert not compute, "nothing simulated is called in non-blocking form"
         layers_SRI = np.stack([member.block(count, timeout) for member in self._each()], axis=1)
-        return Stamps(layers_SRI=layers_SRI, starts_I=None, comparable=True)
+        return Stamps(layers_SRI=layers_SRI, starts_I=None, comparable=True, batch=self._batch)
 
-    def compare(self, epoch: int) -> Check:
+    def compare(self, epoch: int, slot: int = 0) -> Check:
         """Compare what every rank received."""
-        check = combined([member.compare(epoch) for member in self._each()])
+        check = combined([member.compare(epoch, slot) for member in self._each()])
         if self._is_too_large:
             return Check(checked=0, wrong=0, left_out="simulated: nothing was moved")
         return check

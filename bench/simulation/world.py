@@ -56,6 +56,7 @@ class World:
         self._noise = 0.0
         self._outcomes: list[Outcome] = []
         self._position_R = [0] * ranks
+        self._is_queued_R = [False] * ranks
         self._now_R = np.zeros(ranks, dtype=np.int64)
         self._device_R = np.zeros(ranks, dtype=np.int64)
         self.calls = 0
@@ -79,10 +80,14 @@ class World:
 
     def begin(self, rank: int) -> None:
         """Bring a rank to its entry into the next call."""
+        self._now_R[rank] = self._outcome(rank, agreed=True).enter_R[rank]
+
+    def _outcome(self, rank: int, *, agreed: bool) -> Outcome:
+        """Return a rank's next call, simulated when the first rank comes to it: at an agreed start, or back to back."""
         position = self._position_R[rank]
         if position == len(self._outcomes):
-            self._outcomes.append(self._simulate())
-        self._now_R[rank] = self._outcomes[position].enter_R[rank]
+            self._outcomes.append(self._simulate(agreed=agreed))
+        return self._outcomes[position]
 
     def clock(self, rank: int) -> int:
         """Return a rank's virtual time in ns, as coarse as its clock."""
@@ -91,12 +96,16 @@ class World:
         return now if tick <= 1 else int(now // tick * tick)
 
     def enqueue(self, rank: int) -> None:
-        """Queue the call on a rank's device."""
-        self._now_R[rank] = self._outcomes[self._position_R[rank]].queued_R[rank]
+        """Queue a call on a rank's device, behind the one before where that was not waited for."""
+        if self._is_queued_R[rank]:
+            self._position_R[rank] += 1
+        self._is_queued_R[rank] = True
+        self._now_R[rank] = self._outcome(rank, agreed=False).queued_R[rank]
 
     def finish(self, rank: int) -> None:
         """Wait on a rank until the call is done."""
-        outcome = self._outcomes[self._position_R[rank]]
+        outcome = self._outcome(rank, agreed=False)
+        self._is_queued_R[rank] = False
         self._now_R[rank] = outcome.exit_R[rank]
         self._device_R[rank] = outcome.device_R[rank]
         self._position_R[rank] += 1
@@ -108,25 +117,32 @@ class World:
         """Return ns between entry into and exit from the last call, as a device would have stamped them."""
         return int(self._device_R[rank])
 
-    def _simulate(self) -> Outcome:
+    def _simulate(self, *, agreed: bool) -> Outcome:
         plan, case = self.simulation, self._case
         assert case is not None, "a case is bound before it is called"
         self.calls += 1
-        before_R = self._outcomes[-1].exit_R if self._outcomes else self._now_R
+        before = self._outcomes[-1] if self._outcomes else None
+        before_R = before.exit_R if before else self._now_R
         start = int(before_R.max()) + SLACK
-        enter_R = start + np.abs(self._random.normal(0.0, plan.skew * SECOND, self.ranks)).astype(np.int64)
-        if 0 <= plan.straggler_rank < self.ranks:
-            enter_R[plan.straggler_rank] += int(plan.straggler_delay * SECOND)
+        if agreed:
+            enter_R = start + np.abs(self._random.normal(0.0, plan.skew * SECOND, self.ranks)).astype(np.int64)
+            if 0 <= plan.straggler_rank < self.ranks:
+                enter_R[plan.straggler_rank] += int(plan.straggler_delay * SECOND)
+        else:
+            enter_R = before_R
         if 0 <= plan.dead_rank < self.ranks and self.calls > plan.dead_after:
             self._now_R += int(self.timeout * SECOND)
             msg = f"rank {plan.dead_rank} (simulated) silent for {self.timeout:g} s in {case}"
             raise MeasurementError(msg)
-        exit_R = self._exits(case, enter_R, self._draw(start) * SECOND)
+        exit_R = self._exits(case, enter_R, self._draw(start) * SECOND, agreed=agreed)
         enqueue = round(plan.enqueue * SECOND)
         device_R = exit_R - enter_R
-        if plan.asynchronous:
+        queued_R = enter_R + enqueue
+        if plan.asynchronous and agreed:
             exit_R = exit_R + enqueue
-        return Outcome(enter_R, enter_R + enqueue, exit_R, device_R)
+        elif plan.asynchronous and before:
+            queued_R = before.queued_R + enqueue
+        return Outcome(enter_R, queued_R, exit_R, device_R)
 
     def _draw(self, start: int) -> float:
         """Return T of one call in s: model x launch level x autoregressive noise x contamination x drift."""
@@ -138,7 +154,7 @@ class World:
             seconds *= self._random.uniform(*plan.contamination)
         return min(max(0.0, seconds * (1 + plan.drift * start / SECOND)), LONGEST_CALL)
 
-    def _exits(self, case: Case, enter_R: Times, nanoseconds: float) -> Times:
+    def _exits(self, case: Case, enter_R: Times, nanoseconds: float, *, agreed: bool) -> Times:
         estimand = case.estimand
         if estimand in (Estimand.HALF_ROUND_TRIP, Estimand.PER_MESSAGE):
             times = 2 if estimand is Estimand.HALF_ROUND_TRIP else case.messages
@@ -146,8 +162,10 @@ class World:
             exit_R[:2] = enter_R[:2] + round(times * nanoseconds)
             return exit_R
         duration = round(nanoseconds)
-        last_R = enter_R.max() if estimand is Estimand.LAST_IN_LAST_OUT else enter_R.min()
-        exit_R = last_R + duration - (self._random.random(self.ranks) * EARLIEST_EXIT * duration).astype(np.int64)
-        exit_R[self._random.integers(self.ranks)] = last_R + duration
+        # Back to back, T of one call is what each adds to the last exit.
+        waits = estimand is Estimand.LAST_IN_LAST_OUT or not agreed
+        begin = enter_R.max() if waits else enter_R.min()
+        exit_R = begin + duration - (self._random.random(self.ranks) * EARLIEST_EXIT * duration).astype(np.int64)
+        exit_R[self._random.integers(self.ranks)] = begin + duration
         # Nobody leaves before having entered, even where others need not wait for the last.
         return np.asarray(np.maximum(exit_R, enter_R + 1), dtype=np.int64)

@@ -189,15 +189,24 @@ void collmark_start(struct place *place)
     await_start(place, start);
 }
 
+/* The programs that a repetition begins with: `cycle` of them stand one after the other, and are taken in turn. */
+static inline const struct step *turn_of(const struct step *steps, int64_t step_count, int64_t batch, int64_t cycle,
+                                         int64_t repetition)
+{
+    return steps + repetition * batch % cycle * step_count;
+}
+
 /* Time repetitions of `batch` programs each until `count` are done, rank 0 has had `limit` ns, or a call failed.
  *
+ * `steps` holds `cycle` programs of `step_count` steps, one (made `batch` times) or a multiple of `batch`; the first
+ * repetition takes the turn of number `first`.
  * Return the repetitions done. `stamps` takes starts, entries and exits, each of `count` ns; `fault` the or of what the
  * calls returned. A rank that returns with fewer than `count` calls again, and so goes on where it waited.
  */
-int64_t collmark_block(struct place *place, const struct step *steps, int64_t step_count, int64_t batch, int64_t count,
-                       int64_t limit, int64_t *stamps, int32_t *fault)
+int64_t collmark_block(struct place *place, const struct step *steps, int64_t step_count, int64_t batch, int64_t cycle,
+                       int64_t first, int64_t count, int64_t limit, int64_t *stamps, int32_t *fault)
 {
-    int64_t ends = now() + limit, done = 0;
+    int64_t ends = now() + limit, done = 0, stride = cycle > 1 ? step_count : 0;
     int faults = 0;
     while (done < count && !faults) {
         int64_t start = place->rank ? take_start(place, limit) : give_start(place, ends, limit);
@@ -208,10 +217,11 @@ int64_t collmark_block(struct place *place, const struct step *steps, int64_t st
             place->late = 0;
             break;
         }
+        const struct step *at = turn_of(steps, step_count, batch, cycle, first + done);
         await_start(place, start);
         int64_t enter = now();
-        for (int64_t turn = 0; turn < batch; turn++)
-            faults |= perform_all(steps, step_count);
+        for (int64_t turn = 0; turn < batch; turn++, at += stride)
+            faults |= perform_all(at, step_count);
         int64_t leave = now();
         stamps[done] = start;
         stamps[count + done] = enter;
@@ -223,12 +233,15 @@ int64_t collmark_block(struct place *place, const struct step *steps, int64_t st
 }
 
 /* Time one repetition now, for ranks that have agreed on its start otherwise. */
-void collmark_once(const struct step *steps, int64_t step_count, int64_t batch, int64_t *stamps, int32_t *fault)
+void collmark_once(const struct step *steps, int64_t step_count, int64_t batch, int64_t cycle, int64_t repetition,
+                   int64_t *stamps, int32_t *fault)
 {
+    const struct step *at = turn_of(steps, step_count, batch, cycle, repetition);
+    int64_t stride = cycle > 1 ? step_count : 0;
     int faults = 0;
     int64_t enter = now();
-    for (int64_t turn = 0; turn < batch; turn++)
-        faults |= perform_all(steps, step_count);
+    for (int64_t turn = 0; turn < batch; turn++, at += stride)
+        faults |= perform_all(at, step_count);
     int64_t leave = now();
     stamps[0] = enter;
     stamps[1] = leave;

@@ -159,10 +159,10 @@ class Contest:
         rank = Rank(session.world.rank, session, lambda _timeout: None)
         rank.bind(case)
         rank.prepare(1, poison=True)
-        rank.block(1, PATIENCE)
+        rank.once(PATIENCE)
         comparison = rank.compare(1)
         assert not comparison.wrong, comparison.first
-        bound = rank._require()
+        bound = rank._bound(0)
         program, block = bound.program, case.exchange.block
         assert program is not None, "mpi binds programs"
         (send, _), (receive, _) = session.view(0, case, 0), session.view(1, case, 0)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from itertools import repeat
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
 from collmark.bench.measurement import Measured, Measurement, Progress, Terms
+from collmark.bench.rotation import LEAST
 from collmark.bench.stamps import Stamps
-from collmark.core.case import Case, Form
+from collmark.core.case import Buffers, Cadence, Case, Form
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
 from collmark.core.operation import Estimand
 from collmark.core.placement import Placement, Tier
@@ -48,6 +50,7 @@ class ScriptedTeam:
         self.time = 100.0
         self.log: list[str] = []
         self.blocks: list[tuple[int, float]] = []
+        self.checked: list[int] = []  # pairs of buffers
         self.checks: Iterator[Check] = repeat(RIGHT)
         self.check_seconds = 0.0
         self.early = 0.0
@@ -58,20 +61,25 @@ class ScriptedTeam:
     def now(self) -> float:
         return self.time
 
-    def reserve(self, nbytes: int) -> None:
+    def reserve(self, nbytes: int, _eviction: int) -> None:
         self.log.append(f"reserve {nbytes}")
 
-    def bind(self, case: Case) -> None:
+    def bind(self, case: Case, _cache: int) -> None:
         self.log.append(f"bind {case.operation}")
         if self.bind_error:
             raise self.bind_error
 
-    def prepare(self, epoch: int, *, poison: bool) -> None:
+    def prepare(self, epoch: int, *, poison: bool, slot: int) -> None:
         self.time += self.check_seconds
+        self.checked.append(slot)
         self.log.append(f"prepare {epoch} {'poisoned' if poison else 'as it is'}")
 
     def neutralise(self) -> None:
         self.log.append("neutralise")
+
+    def once(self, timeout: float, slot: int) -> Stamps:
+        assert slot == self.checked[-1]
+        return self.block(1, timeout)
 
     def block(self, count: int, timeout: float, compute: int = 0) -> Stamps:
         self.log.append(f"block {count}")
@@ -91,7 +99,8 @@ class ScriptedTeam:
             self.time += duration + OVERHEAD
         return Stamps(layers_SRI=stamps, starts_I=None, comparable=self.clock is not Clock.LOCAL)
 
-    def compare(self, epoch: int) -> Check:
+    def compare(self, epoch: int, slot: int) -> Check:
+        assert slot == self.checked[-1]
         self.log.append(f"compare {epoch}")
         return next(self.checks)
 
@@ -131,6 +140,21 @@ def test_overlap_is_the_share_that_a_computation_as_long_as_the_call_hides(hides
 @pytest.mark.parametrize("form", [Form.BLOCKING, Form.PERSISTENT])
 def test_other_forms_have_no_overlap(form: Form) -> None:
     assert measured(ScriptedTeam(repeat(1e-3)), msgspec.structs.replace(CASE, form=form)).record.overlap is None
+
+
+@pytest.mark.parametrize("change", [{"cadence": Cadence.STREAMING}, {"buffers": Buffers.ROTATED}])
+def test_overlap_is_measured_in_isolation_on_the_same_buffers(change: dict[str, Any]) -> None:
+    case = msgspec.structs.replace(CASE, form=Form.NONBLOCKING, **change)
+    assert measured(ScriptedTeam(repeat(1e-3)), case).record.overlap is None
+
+
+def test_first_and_last_of_rotated_buffers_are_checked() -> None:
+    team = ScriptedTeam(repeat(1e-3))
+    record = measured(team, msgspec.structs.replace(CASE, buffers=Buffers.ROTATED)).record
+    assert record.slots >= LEAST
+    assert team.checked == [0, record.slots - 1]
+    measured(team)
+    assert team.checked[2:] == [0, 0]
 
 
 def test_the_course_of_a_case() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import msgspec
 import numpy as np
 import pytest
 
 from collmark.bench.rank import DEVICE, ENTER, EXIT, QUEUED, Rank
-from collmark.core.case import Case
+from collmark.bench.rotation import LEAST
+from collmark.core.case import Buffers, Cadence, Case
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import MeasurementError
 from collmark.core.operation_table import OPERATIONS
@@ -46,9 +48,11 @@ class Bound:
         self.receive: HostBuffer | None = self.send if case.in_place else buffer(counts[1])
         self.is_released = False
         self.error: Exception | None = None
+        self.calls = 0
         self.call: Callable[[], object] = self._call
 
     def _call(self) -> None:
+        self.calls += 1
         if self.error:
             raise self.error
 
@@ -80,7 +84,7 @@ class Session:
     def reserve(self, nbytes: int) -> None:
         """Nothing to do."""
 
-    def bind(self, case: Case) -> Bound:
+    def bind(self, case: Case, _slot: int) -> Bound:
         self.bound.append(Bound(case, 0))
         return self.bound[-1]
 
@@ -202,3 +206,56 @@ def test_binding_anew_gives_the_old_buffers_back() -> None:
     rank.release()
     rank.release()
     assert session.bound[1].is_released
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_calls_go_through_the_buffers_in_turn_and_on_over_blocks(*, asynchronous: bool) -> None:
+    session = Session(asynchronous=asynchronous)
+    rank = rank_of(session)
+    rank.bind(msgspec.structs.replace(case_of("all_gather"), buffers=Buffers.ROTATED), cache=4)
+    assert len(session.bound) == LEAST
+    rank.block(3, 1.0)
+    rank.block(3, 1.0)
+    assert [bound.calls for bound in session.bound] == [2, 2, 1, 1]
+    rank.once(1.0, 3)
+    assert [bound.calls for bound in session.bound] == [2, 2, 1, 2]
+    rank.release()
+    assert all(bound.is_released for bound in session.bound)
+
+
+def test_caches_are_emptied_before_buffers_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session()
+    rank = rank_of(session)
+    rank.bind(msgspec.structs.replace(case_of("all_gather"), buffers=Buffers.ROTATED), cache=2**20)
+    slots, emptied = len(session.bound), []
+    monkeypatch.setattr(rank, "_evict", lambda: emptied.append(sum(bound.calls for bound in session.bound)))
+    for count in (1, slots - 2, 1, 2, slots):
+        stamps = rank.block(count, 1.0)
+        assert stamps.shape == (2, count)
+        assert (np.diff(stamps[ENTER]) > 0).all()
+    assert emptied == [0, slots, 2 * slots]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_batch_is_made_between_two_reads_and_waited_for_once(*, asynchronous: bool) -> None:
+    session = Session(asynchronous=asynchronous)
+    rank = rank_of(session)
+    rank.bind(msgspec.structs.replace(case_of("all_gather"), cadence=Cadence.STREAMING, batch=5))
+    rank.block(3, 1.0)
+    assert session.bound[0].calls == 15
+    assert session.waits == (3 if asynchronous else 0)
+    rank.once(1.0)
+    assert session.bound[0].calls == 16
+
+
+def test_every_pair_of_buffers_is_checked_by_itself() -> None:
+    session = Session()
+    rank = rank_of(session)
+    case = msgspec.structs.replace(case_of("all_gather"), buffers=Buffers.ROTATED)
+    rank.bind(case, cache=4)
+    receive = session.bound[2].receive
+    assert receive is not None
+    rank.prepare(1, poison=True, slot=2)
+    receive.write(OPERATIONS["all_gather"].expects(case.exchange, 0), 1)
+    assert rank.compare(1, 2).wrong == 0
+    assert rank.compare(1, 1).wrong == 16

@@ -141,12 +141,12 @@ class Bench:
         class Watched:
             ranks, clock, evidence = team.ranks, team.clock, team.evidence
 
-            def reserve(self, nbytes: int) -> None:
+            def reserve(self, nbytes: int, _eviction: int) -> None:
                 watch.reserved.append(nbytes)
 
-            def bind(self, case: Case) -> None:
+            def bind(self, case: Case, cache: int) -> None:
                 watch.on_bind(case)
-                team.bind(case)
+                team.bind(case, cache)
 
             def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else a team does
                 return getattr(team, name)

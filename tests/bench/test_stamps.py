@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -175,3 +176,12 @@ def test_blocks_are_joined_in_order() -> None:
     apart = Stamps(layers_SRI=blocks[0].layers_SRI, starts_I=None, comparable=False)
     assert not joined([blocks[0], apart]).comparable
     assert joined([blocks[0], apart]).starts_I is None
+
+
+@pytest.mark.parametrize("estimand", list(Estimand))
+def test_everything_is_of_one_call_where_several_are_made_back_to_back(estimand: Estimand) -> None:
+    batch = msgspec.structs.replace(BY_HAND, batch=4)
+    assert repetition_times(batch, estimand, 8) * 4 == pytest.approx(repetition_times(BY_HAND, estimand, 8))
+    assert batch.local_RI * 4 == pytest.approx(BY_HAND.local_RI)
+    assert batch.skew_I == pytest.approx(BY_HAND.skew_I)  # once a repetition
+    assert batch.after(1).batch == batch.first_ranks(1).batch == joined([batch, batch]).batch == 4

@@ -42,6 +42,7 @@ OTHERS: dict[str, Any] = {
     "in_place": True,
     "directions": 2,
     "messages": 64,
+    "batch": 20,
     "root": 1,
     "form": Form.PERSISTENT,
     "thread_level": ThreadLevel.MULTIPLE,

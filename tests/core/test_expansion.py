@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from collmark.core.case import Binding, Case, Device, Form, Scheduling, ThreadLevel
+from collmark.core.case import Binding, Buffers, Cadence, Case, Device, Form, InPlace, Scheduling, ThreadLevel
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import PlanError
-from collmark.core.expansion import IN_FLIGHT, LEAST_MESSAGES, Capability, Expansion, expand
+from collmark.core.expansion import IN_FLIGHT, LEAST_TOGETHER, Capability, Expansion, expand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
@@ -31,6 +31,7 @@ MPI = Capability(
     operations={"all_reduce": False, "all_gather": False},
     dtypes=("float32", "float16"),
     reductions=("sum",),
+    also_in_place=("all_reduce",),
     forms=tuple(Form),
     takes_thread_level=True,
     unreduced={"float16": "is only moved"},
@@ -246,6 +247,51 @@ def test_directions_of_a_ring(ranks: int, directions: int) -> None:
     assert case.directions == directions
 
 
+def test_cadence_temperature_and_place_are_axes_that_a_barrier_has_less_of() -> None:
+    axes: dict[str, Any] = {
+        "cadences": (Cadence.ISOLATED, Cadence.STREAMING),
+        "buffers": tuple(Buffers),
+        "in_place": (InPlace.NO, InPlace.YES),
+    }
+    cases = expanded(backends=("mpi",), operations=("all_reduce",), sizes="64", **axes).cases
+    assert len({case.key for case in cases}) == 8
+    assert {(c.cadence, c.buffers, c.in_place) for c in cases} == {
+        (cadence, buffers, in_place)
+        for cadence in axes["cadences"] for buffers in Buffers for in_place in (False, True)
+    }  # fmt: skip
+    assert expanded(backends=("mpi",), operations=("all_reduce",), sizes="64", **axes).notices == ()
+    found = expanded(operations=("barrier",), **axes)
+    assert [(c.cadence, c.buffers) for c in found.cases] == [(cadence, Buffers.SAME) for cadence in axes["cadences"]]
+    assert found.notices == ()
+
+
+def test_a_place_that_a_call_has_not_is_left_out_aloud() -> None:
+    both: dict[str, Any] = {"backends": ("mpi",), "operations": ("all_reduce", "all_gather"), "sizes": "64"}
+    found = expanded(**both, in_place=(InPlace.NO, InPlace.YES))
+    assert [(c.operation, c.in_place) for c in found.cases] == [
+        ("all_reduce", False), ("all_reduce", True), ("all_gather", False)
+    ]  # fmt: skip
+    assert found.notices == ("in_place yes: left out where the call cannot be called in place (mpi all_gather)",)
+    little = expanded(backends=("little",), operations=("all_reduce",), sizes="64")
+    assert [case.in_place for case in little.cases] == [True]
+    (problem,) = problems_of(backends=("little",), operations=("all_reduce",), sizes="64", in_place=(InPlace.NO,))
+    assert problem.startswith("in_place no: left out where the call cannot leave send and receive buffer apart")
+    assert problem.endswith("(little all_reduce)")
+
+
+def test_a_cadence_that_a_backend_has_not_is_refused() -> None:
+    (problem,) = problems_of(operations=("all_reduce",), cadences=(Cadence.GRAPH,))
+    assert problem == "gloo: has no graph cadence; it has isolated, streaming"
+
+
+@pytest.mark.parametrize("most", [2, 20, 64])
+def test_calls_back_to_back_move_so_many_bytes(most: int) -> None:
+    cadences = (Cadence.ISOLATED, Cadence.STREAMING)
+    for case in expanded(operations=("all_reduce",), sizes="8B:256MiB:x2", batch=most, cadences=cadences).cases:
+        together = min(most, max(LEAST_TOGETHER, IN_FLIGHT // case.nbytes))
+        assert case.batch == (together if case.cadence is Cadence.STREAMING else 1)
+
+
 @pytest.mark.parametrize("most", [1, 16, 64])
 def test_streams_keep_so_many_bytes_in_flight(most: int) -> None:
     cases = expanded(2, operations=("stream", "ping_pong"), sizes="8B:256MiB:x2", messages=most).cases
@@ -253,7 +299,7 @@ def test_streams_keep_so_many_bytes_in_flight(most: int) -> None:
         if case.operation == "ping_pong":
             assert case.messages == 1
         else:
-            assert case.messages == min(most, max(LEAST_MESSAGES, IN_FLIGHT // case.nbytes))
+            assert case.messages == min(most, max(LEAST_TOGETHER, IN_FLIGHT // case.nbytes))
             assert case.messages >= 1
 
 

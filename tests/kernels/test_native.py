@@ -77,6 +77,45 @@ def test_calls_are_made_in_order_and_between_the_stamps(loop: NativeLoop) -> Non
         assert inside[-1] <= leaves[repetition]
 
 
+@pytest.mark.parametrize(("cycle", "batch", "first", "turns"), [
+    (1, 1, 0, ["a"] * 5), (3, 1, 0, ["a", "b", "c", "a", "b"]), (3, 1, 2, ["c", "a", "b", "c", "a"]),
+    (4, 2, 0, ["ab", "cd", "ab", "cd", "ab"]), (4, 2, 1, ["cd", "ab", "cd", "ab", "cd"]), (1, 3, 0, ["aaa"] * 5),
+])  # fmt: skip
+@pytest.mark.parametrize("agrees", [True, False])
+def test_programs_are_taken_in_turn(
+    loop: NativeLoop, cycle: int, batch: int, first: int, turns: list[str], *, agrees: bool
+) -> None:
+    seen: list[str] = []
+
+    def noting(name: str) -> Function:
+        return lambda: seen.append(name)
+
+    parts = [[step(noting(name)), step(noting("."))] for name in "abcdef"[:cycle]]
+    program = Program.in_turn([Program([made for made, _ in part], part) for part in parts])
+    timer = timer_of(loop) if agrees else BlockTimer(loop, None, rank=0, ranks=1, crowded=False)
+    stamps = timer.block(program, 5, arm=lambda: None, await_start=lambda: seen.append("|"), batch=batch, first=first)
+    assert stamps.shape == (3, 5)
+    made = "".join(name for name in seen if name not in ".|")
+    assert made == "".join(turns)
+    assert seen.count(".") == 5 * batch
+
+
+def test_turns_go_on_over_blocks_of_python(loop: NativeLoop) -> None:
+    seen: list[str] = []
+
+    def noting(name: str) -> Function:
+        def call() -> None:
+            seen.append(name)
+            time.sleep(0.03)
+
+        return call
+
+    parts = [step(noting(name)) for name in "abcde"]
+    program = Program.in_turn([Program([made], [keep]) for made, keep in parts])
+    block(timer_of(loop), program, 12)  # 12 x 30 ms are more than three blocks of 100 ms
+    assert "".join(seen) == "abcdeabcdeab"
+
+
 def test_a_call_that_fails_ends_the_block_with_its_words(loop: NativeLoop) -> None:
     made, keep = step(lambda: 19)
     program = Program([made], [keep])

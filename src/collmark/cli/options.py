@@ -68,6 +68,18 @@ SchedulingClass = Annotated[
     str | None, typer.Option("--scheduling", metavar="other|fifo", help="Scheduling class of the ranks.")
 ]
 Bind = Annotated[str | None, typer.Option("--bind", metavar="none|cores", help="Give each rank a share of the cores.")]
+Cadences = Annotated[
+    list[str] | None, typer.Option("--cadence", metavar="NAMES", help="How calls follow: isolated,streaming.")
+]
+Temperatures = Annotated[
+    list[str] | None, typer.Option("--buffers", metavar="NAMES", help="Buffer temperature: same,rotated.")
+]
+InPlaces = Annotated[
+    list[str] | None, typer.Option("--in-place", metavar="no|yes", help="One buffer or two, where a call can do both.")
+]
+Batch = Annotated[
+    str | None, typer.Option("--batch", metavar="N", help="Most calls between clock reads in streaming cadence (20).")
+]
 Forms = Annotated[
     list[str] | None,
     typer.Option("--form", metavar="NAMES", help="How MPI is called: blocking,persistent,nonblocking."),
@@ -161,6 +173,10 @@ PLAN_OPTIONS = {
     "timeout": "--timeout",
     "scheduling": "--scheduling",
     "bind": "--bind",
+    "cadence": "--cadence",
+    "buffers": "--buffers",
+    "in_place": "--in-place",
+    "batch": "--batch",
     "form": "--form",
     "mpi_library": "--mpi-library",
     "thread_level": "--thread-level",

@@ -35,6 +35,13 @@ class Cadence(StrEnum):
     """Replay of a CUDA graph."""
 
 
+class InPlace(StrEnum):
+    """Whether send and receive buffer are the same memory."""
+
+    NO = "no"
+    YES = "yes"
+
+
 class Buffers(StrEnum):
     """Buffer temperature."""
 
@@ -102,6 +109,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Directions in which one link carries data at once.
     messages : int
         Messages per call.
+    batch : int
+        Calls between two reads of the clock, back to back; T is that of one.
     root : int
         Rank of the root.
     form : Form
@@ -133,6 +142,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     in_place: bool = False
     directions: Ordinal = 1
     messages: Ordinal = 1
+    batch: Ordinal = 1
     root: Count = 0
     form: Form = Form.BLOCKING
     thread_level: str = ""
@@ -170,6 +180,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             f"bind-{self.binding}",
             f"{self.directions}way",
             f"{self.messages}msg",
+            f"{self.batch}calls",
             f"root{self.root}",
             self.form,
             self.thread_level or "-",

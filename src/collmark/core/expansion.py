@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 import msgspec
 
-from collmark.core.case import Case, Device, Form
+from collmark.core.case import Buffers, Cadence, Case, Device, Form, InPlace
 from collmark.core.dtype import DTYPES, Dtype
 from collmark.core.errors import PlanError, UnknownNameError
 from collmark.core.numeral import counted
@@ -19,8 +20,8 @@ from collmark.core.sweep import parse_sweep
 from collmark.core.traffic import counts_of
 from collmark.core.units import format_nbytes
 
-IN_FLIGHT = 64 * 2**20  # bytes that a stream aims to have in flight at large sizes
-LEAST_MESSAGES = 4
+IN_FLIGHT = 64 * 2**20  # bytes that a stream, or calls back to back, aim to move at large sizes
+LEAST_TOGETHER = 4  # messages, or calls
 NAMED = 3  # operations that a notice names
 ONLY_FOR = (
     ("traffic", "ragged", "is ragged, as all_to_all_v is"),
@@ -38,6 +39,10 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     operations : mapping of str to bool
         Operations, each with whether its call works in place by nature.
+    also_in_place : tuple of str
+        Those of the others that can be called in place as well.
+    cadences : tuple of Cadence
+        How its calls can follow each other.
     dtypes, reductions : tuple of str
         Names.
     except_for : mapping of (reduction, is_integer) to str
@@ -55,6 +60,8 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
     operations: Mapping[str, bool]
     dtypes: tuple[str, ...]
     reductions: tuple[str, ...]
+    also_in_place: tuple[str, ...] = ()
+    cadences: tuple[Cadence, ...] = (Cadence.ISOLATED, Cadence.STREAMING)
     except_for: Mapping[tuple[str, bool], str] = {}
     device: Device = Device.CPU
     forms: tuple[Form, ...] = (Form.BLOCKING,)
@@ -73,6 +80,11 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
             return self.unreduced[dtype.name]
         return self.except_for.get((reduction, dtype.is_integer), "")
 
+    def can_be(self, place: InPlace, operation: str) -> bool:
+        """Whether an operation can be called with one buffer (or with two)."""
+        by_nature = self.operations[operation]
+        return by_nature is (place is InPlace.YES) or (not by_nature and operation in self.also_in_place)
+
 
 class Expansion(msgspec.Struct, frozen=True, kw_only=True):
     """The cases of a plan, in the plan's order, and what was left out or rounded."""
@@ -88,6 +100,10 @@ class _Point(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation
     dtype: Dtype
     reduction: str
+    cadence: Cadence
+    buffers: Buffers
+    place: InPlace | None
+    """None for what the call does by nature."""
     form: Form
 
 
@@ -102,6 +118,7 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
     problems: list[str] = []
     cases: dict[str, Case] = {}
     dropped: dict[str, list[int]] = {}
+    unplaced: dict[InPlace, dict[str, None]] = {}
     merged = 0
     for point in _combinations(plan):
         operation = point.operation
@@ -113,6 +130,9 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
         if refused:
             problems.append(f"{point.backend}: {refused}")
             continue
+        if point.place and not capability.can_be(point.place, operation.name):
+            unplaced.setdefault(point.place, {})[f"{point.backend} {operation.name}"] = None
+            continue
         for requested in parse_sweep(plan.sizes) if operation.sized else (0,):
             case = _case(plan, placement, capability, point, requested)
             if operation.sized and case.nbytes == 0:
@@ -123,9 +143,18 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
                 cases[case.key] = case
     if problems:
         raise PlanError(list(dict.fromkeys(problems)))
+    notices = [*_notices(dropped, merged), *_unplaced_words(unplaced), *_idle(plan, capabilities)]
     if not cases:
-        raise PlanError([f"no size of {plan.sizes} holds one element per rank on {counted(placement.ranks, 'rank')}"])
-    return Expansion(cases=tuple(cases.values()), notices=(*_notices(dropped, merged), *_idle(plan, capabilities)))
+        nothing = f"no size of {plan.sizes} holds one element per rank on {counted(placement.ranks, 'rank')}"
+        raise PlanError(list(_unplaced_words(unplaced)) or [nothing])
+    return Expansion(cases=tuple(cases.values()), notices=tuple(notices))
+
+
+def _unplaced_words(unplaced: Mapping[InPlace, Mapping[str, None]]) -> Iterator[str]:
+    for place, names in unplaced.items():
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        how = "be called in place" if place is InPlace.YES else "leave send and receive buffer apart"
+        yield f"in_place {place}: left out where the call cannot {how} ({', '.join(list(names)[:NAMED])}{more})"
 
 
 def _notices(dropped: Mapping[str, list[int]], merged: int) -> tuple[str, ...]:
@@ -151,6 +180,8 @@ def _idle(plan: Plan, capabilities: Mapping[str, Capability]) -> Iterator[str]:
         if value != getattr(default, field) and not any(getattr(operation, kind) for operation in operations):
             text = ", ".join(value) if isinstance(value, tuple) else value
             yield f"{field} {text}: no effect, since no operation of the plan {words}"
+    if plan.batch != default.batch and Cadence.STREAMING not in plan.cadences:
+        yield f"batch {plan.batch}: no effect, since no cadence of the plan is {Cadence.STREAMING}"
     if not any(capabilities[name].takes_thread_level for name in plan.backends):
         for field in ONLY_FOR_MPI:
             if getattr(plan, field) != getattr(default, field):
@@ -164,9 +195,21 @@ def _combinations(plan: Plan) -> Iterator[_Point]:
             # Without payload or reduction an axis has one point.
             for dtype in plan.dtypes if operation.sized else plan.dtypes[:1]:
                 for reduction in plan.reductions if operation.reduces else ("",):
-                    for form in plan.forms:
+                    for cadence, buffers, place, form in product(
+                        plan.cadences,
+                        plan.buffers if operation.sized else (Buffers.SAME,),
+                        plan.in_place if operation.sized and plan.in_place else (None,),
+                        plan.forms,
+                    ):
                         yield _Point(
-                            backend=backend, operation=operation, dtype=DTYPES[dtype], reduction=reduction, form=form
+                            backend=backend,
+                            operation=operation,
+                            dtype=DTYPES[dtype],
+                            reduction=reduction,
+                            cadence=cadence,
+                            buffers=buffers,
+                            place=place,
+                            form=form,
                         )
 
 
@@ -178,6 +221,8 @@ def _refusal(capability: Capability, point: _Point, ranks: int) -> str:
         return f"{what}: {refused}"
     if point.form not in capability.forms:
         return f"has no {point.form} form; it has {', '.join(capability.forms)}"
+    if point.cadence not in capability.cadences:
+        return f"has no {point.cadence} cadence; it has {', '.join(capability.cadences)}"
     # With one result for all epochs stale data would pass.
     if reduction and contribution_of(reduction, ranks, dtype).span < 2:
         return f"{what}: a result over {counted(ranks, 'rank')} cannot be checked exactly"
@@ -195,9 +240,8 @@ def _case(plan: Plan, placement: Placement, capability: Capability, point: _Poin
     if operation.ragged:
         counts = counts_of(plan.traffic, nbytes=requested, ranks=ranks, itemsize=dtype.itemsize)
     nbytes = operation.nbytes_of(Exchange(ranks=ranks, block=block, itemsize=dtype.itemsize, counts=counts))
-    messages = 1
-    if operation.streams:
-        messages = min(plan.messages, max(LEAST_MESSAGES, IN_FLIGHT // max(1, nbytes)))
+    together = max(LEAST_TOGETHER, IN_FLIGHT // max(1, nbytes))
+    in_place = capability.operations[operation.name] if point.place is None else point.place is InPlace.YES
     return Case(
         operation=operation.name,
         backend=point.backend,
@@ -210,9 +254,12 @@ def _case(plan: Plan, placement: Placement, capability: Capability, point: _Poin
         traffic=plan.traffic if operation.ragged else "",
         scheduling=plan.scheduling,
         binding=plan.binding,
-        in_place=capability.operations[operation.name],
+        cadence=point.cadence,
+        buffers=point.buffers,
+        in_place=in_place,
         directions=operation.both_ways(ranks),
-        messages=messages,
+        messages=min(plan.messages, together) if operation.streams else 1,
+        batch=min(plan.batch, together) if point.cadence is Cadence.STREAMING else 1,
         form=point.form,
         thread_level=plan.thread_level if capability.takes_thread_level else "",
     )

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from collmark.core.bounds import LARGEST, Count, NotNegative, Ordinal
-from collmark.core.case import Binding, Form, Scheduling, ThreadLevel
+from collmark.core.case import Binding, Buffers, Cadence, Form, InPlace, Scheduling, ThreadLevel
 from collmark.core.decoding import decoded, unknown_key
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import PlanError, UsageError, excerpt, short_path
@@ -63,6 +63,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Seconds after which a silent rank is given up; a call predicted to last longer has ten times that.
     scheduling, binding : Scheduling, Binding
         Scheduling class of the ranks, and the cores that each may run on.
+    cadences : tuple of Cadence
+        How calls follow each other: an axis.
+    buffers : tuple of Buffers
+        Buffer temperature: an axis.
+    in_place : tuple of InPlace
+        Whether send and receive buffer are the same, where a call leaves the choice: an axis; empty for what each call
+        does by nature.
     forms : tuple of Form
         How operations of MPI are called: an axis.
     mpi_library : str
@@ -71,6 +78,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         That MPI is asked for.
     messages : int
         Most messages in flight per call of a stream.
+    batch : int
+        Most calls between two reads of the clock in streaming cadence.
     seed : int
         Seeds the order of cases in each launch.
     samples : int
@@ -93,10 +102,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     timeout: NotNegative = 30.0
     scheduling: Scheduling = Scheduling.OTHER
     binding: Binding = Binding.NONE
+    cadences: tuple[Cadence, ...] = (Cadence.ISOLATED,)
+    buffers: tuple[Buffers, ...] = (Buffers.SAME,)
+    in_place: tuple[InPlace, ...] = ()
     forms: tuple[Form, ...] = (Form.BLOCKING,)
     mpi_library: str = ""
     thread_level: ThreadLevel = ThreadLevel.FUNNELED
     messages: Ordinal = 64
+    batch: Ordinal = 20
     seed: Count = 1
     samples: Count = 64 * 2**20
     simulation: dict[str, Any] = {}
@@ -250,6 +263,15 @@ scheduling = "other"
 # "cores" gives each rank an equal share of the cores, as mpirun does; "none" leaves it to the system.
 binding = "none"
 
+# How calls follow each other: {cadences}. Streaming makes up to batch calls back to back between two
+# reads of the clock, as nccl-tests does, and gives the time of one; isolated waits for all ranks before each.
+cadences = ["isolated"]
+batch = 20
+# Buffer temperature: {buffers}. Rotated goes through so many buffers that none is in a cache when its turn comes.
+buffers = ["same"]
+# One buffer for what is sent and received, or two: "no", "yes" or both; left empty, what each call does by nature.
+in_place = []
+
 # Of the mpi backend: {forms}. Which library (environment: the one
 # of a wheel; site: that of mpiexec on the path; or a path), and the thread level that it is asked for; multiple makes
 # small operations slower.
@@ -280,5 +302,7 @@ def plan_template() -> str:
         operations=", ".join(OPERATIONS.names()),
         dtypes=", ".join(DTYPES.names()),
         reductions=", ".join(REDUCTIONS.names()),
+        cadences=f"{Cadence.ISOLATED} or {Cadence.STREAMING}",
+        buffers=" or ".join(Buffers),
         forms=", ".join(Form),
     )

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from collmark.core.bounds import LARGEST
-from collmark.core.case import Binding, Form, Scheduling, ThreadLevel
+from collmark.core.case import Binding, Buffers, Cadence, Form, InPlace, Scheduling, ThreadLevel
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import UnknownNameError, UsageError
 from collmark.core.numeral import parse_number, parse_whole, shown
@@ -149,8 +149,8 @@ def unknown_names(names: Sequence[str], registry: Registry[Any]) -> list[Unknown
     return [UnknownNameError(registry.kind, name, registry) for name in names if name not in registry]
 
 
-def _choices(kind: type[StrEnum], word: str) -> PlanField:
-    """Return a field of members of a closed set."""
+def _choices(kind: type[StrEnum], word: str, *, least: int = 1) -> PlanField:
+    """Return a field of members of a closed set, at least so many."""
 
     def convert(written: object) -> tuple[str, ...]:
         names = _names(written)
@@ -160,7 +160,7 @@ def _choices(kind: type[StrEnum], word: str) -> PlanField:
     def faults(names: tuple[str, ...], _written: object) -> list[UsageError]:
         twice = sorted({str(name) for name in names if names.count(name) > 1})
         return [
-            *([] if names else [UsageError("needs at least one name")]),
+            *([] if len(names) >= least else [UsageError("needs at least one name")]),
             *(UnknownNameError(word, name, kind) for name in names if name not in list(kind)),
             *(UsageError(f"names {shown(name)} twice") for name in twice),
         ]
@@ -201,10 +201,14 @@ FIELDS: dict[str, PlanField] = {
     "case_budget": _within(_seconds, lambda time: 0.01 <= time <= DAY, "a time from 10 ms to one day, as 2s"),
     "budget": _within(_bound, lambda time: 0 <= time <= 30 * DAY, "a time up to 30 days, or 0 for no bound"),
     "timeout": _within(_seconds, lambda time: 1 <= time <= DAY, "a time from 1 s to one day, as 30s"),
+    "cadences": _choices(Cadence, "cadence"),
+    "buffers": _choices(Buffers, "buffer temperature"),
+    "in_place": _choices(InPlace, "choice of in place", least=0),
     "forms": _choices(Form, "form"),
     "mpi_library": _checked(_text, lambda _text: None),
     "thread_level": _choice(ThreadLevel, "thread level"),
     "messages": _within(_whole, lambda number: 1 <= number <= 1024, "a whole number in 1 to 1024"),
+    "batch": _within(_whole, lambda number: 2 <= number <= 128, "a whole number in 2 to 128"),
     "samples": _within(_nbytes, lambda nbytes: 0 <= nbytes <= LARGEST, "a size from 0 on, as 64MiB"),
     "seed": _within(_whole, lambda seed: 0 <= seed <= LARGEST, f"a whole number in 0 to {LARGEST}"),
     "launches": _within(

@@ -195,6 +195,7 @@ class Record(_Stored, frozen=True, kw_only=True):
         NotNegative | None, meaning("median time to enqueue on the slowest rank, asynchronous backends", S)
     ] = None
     device: Annotated[NotNegative | None, meaning("median of the longest device interval", S)] = None
+    slots: Annotated[Ordinal, meaning("pairs of buffers that calls went through in turn")] = 1
     overlap: Annotated[
         Share | None, meaning("share of a non-blocking call's time that as long a computation hides")
     ] = None
@@ -221,6 +222,7 @@ class Host(_Stored, frozen=True, kw_only=True):
     cpu: Annotated[str, meaning("processor model")]
     system: Annotated[str, meaning("operating system and kernel")]
     memory: Annotated[Count | None, meaning("physical memory", B)] = None
+    cache: Annotated[Count | None, meaning("largest cache that a core reaches", B)] = None
     governor: Annotated[str, meaning("CPU frequency governor")] = ""
 
 

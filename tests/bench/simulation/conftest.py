@@ -17,7 +17,7 @@ from collmark.bench.job import Job
 from collmark.bench.measurement import Measured, Measurement, Terms
 from collmark.bench.simulation.launch import simulate_launch
 from collmark.bench.simulation.spec import Simulation
-from collmark.bench.simulation.team import SimulatedTeam
+from collmark.bench.simulation.team import CACHE, SimulatedTeam
 from collmark.core.case import Case
 from collmark.core.expansion import expand
 from collmark.core.placement import Placement
@@ -85,7 +85,7 @@ def measure_cases() -> MeasureCase:
     def measure(plan: Plan, ranks: int, *, launch: int = 1, budget: float = 2.0) -> list[Measured]:
         simulation = msgspec.convert(plan.simulation, Simulation)
         team = SimulatedTeam(simulation, ranks, launch, plan.timeout)
-        terms = Terms(launch=launch, precision=plan.precision, timeout=plan.timeout, tick=simulation.tick)
+        terms = Terms(launch=launch, precision=plan.precision, timeout=plan.timeout, tick=simulation.tick, cache=CACHE)
         measurement = Measurement(team, terms, lambda: False, lambda _progress: None)
         return [measurement.measure(case, budget) for case in cases_of(plan, ranks)]
 
