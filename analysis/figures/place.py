@@ -17,7 +17,7 @@ MOST_CURVES = 4
 SEPARATOR = ", "
 SPLIT_FIRST = (
     "run", "backend", "device", "placement", "dtype", "reduction", "traffic", "cadence", "in_place", "buffers",
-    "scheduling", "binding", "directions", "root", "estimand", "simulated", "tier", "fabric",
+    "form", "thread_level", "scheduling", "binding", "directions", "root", "estimand", "simulated", "tier", "fabric",
 )  # fmt: skip
 """The columns of a series in the order in which panels are split by them."""
 _STAMP = re.compile(r"^\d{8}T\d{6}Z-")

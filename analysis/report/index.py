@@ -10,6 +10,7 @@ from collmark.analysis.report.content import Section
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.sections.cases import cases
 from collmark.analysis.report.sections.claims import claims
+from collmark.analysis.report.sections.contrasts import side_by_side
 from collmark.analysis.report.sections.curves import curves
 from collmark.analysis.report.sections.environment import environment
 from collmark.analysis.report.sections.first import first
@@ -44,6 +45,7 @@ SECTIONS = Registry(
         ("where", Part(build=where, in_ticket=True)),
         ("curves", Part(build=curves)),
         ("fits", Part(build=fits, in_ticket=True)),
+        ("contrasts", Part(build=side_by_side)),
         ("claims", Part(build=claims, in_ticket=True)),
         ("launches", Part(build=launches)),
         ("repetitions", Part(build=tails)),

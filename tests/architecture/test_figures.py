@@ -14,8 +14,9 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from tests.analysis.figures.tables import drawn_of, ordinary, table_for
 
-from collmark.analysis.columns import COLUMNS
-from collmark.analysis.figures.drawn import DRAWN
+from collmark.analysis.columns import COLUMNS, SERIES
+from collmark.analysis.contrasts import CONTRAST
+from collmark.analysis.figures.drawn import DRAWN, OF_PLACE
 from collmark.analysis.figures.index import FIGURES
 from collmark.analysis.figures.rank_shares import RANK, rank_shares
 from collmark.analysis.frame import frame
@@ -65,12 +66,16 @@ def test_a_figure_needs_declared_columns(name: str) -> None:
     assert set(row.needs) <= set(table.columns)
 
 
+BASE = {name: COLUMNS[name] for name in (*SERIES, "nbytes", "case")}
+
+
 def test_tables_have_exactly_the_declared_columns() -> None:
     results = ordinary()
     tables = {
         "frame": (frame([results]), COLUMNS),
         "drawn": (drawn_of(results), DRAWN),
         "rank": (rank_shares([results]), RANK),
+        "contrast": (table_for("contrast", results), {**BASE, **CONTRAST, **OF_PLACE}),
     }
     for name, (table, columns) in tables.items():
         assert list(table.columns) == list(columns), name

@@ -6,14 +6,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of
+from msgspec.structs import replace
+from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of, times
 
+from collmark.analysis.contrasts import contrasts
 from collmark.analysis.figures.drawn import with_fits
 from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.rank_shares import rank_shares
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fits, fit_frame
 from collmark.analysis.results import Results
+from collmark.core.case import Cadence
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement, Tier
 from collmark.core.record import Check, Record, Status
@@ -114,8 +117,18 @@ ODD: dict[str, Callable[[], list[Record]]] = {
 """Odd records by what is odd about them."""
 
 
+def streamed(results: Results, factor: float = 0.7) -> Results:
+    """Return results beside which every case was also called back to back, in so much of its time."""
+    streaming = {"cadence": Cadence.STREAMING, "batch": 20}
+    timed = [one for one in results.records if one.timing]
+    more = [times(replaced(one, case=replace(one.case, **streaming)), factor) for one in timed]
+    return results_of([*results.records, *more])
+
+
 def table_for(figure: str, results: Results) -> pd.DataFrame:
     """Return the table that a figure of the index draws from."""
+    if figure == "contrast":
+        return placed(contrasts(drawn_of(streamed(results))), most_curves=1)
     if figure == "tails":
         return repetitions_of()
     if figure == "last-rank":

@@ -10,6 +10,7 @@ from tests.analysis.figures.tables import HOSTILE
 from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of
 
 from collmark.analysis.results import Results, load
+from collmark.core.case import Cadence
 from collmark.core.placement import Placement, Tier
 from collmark.core.plan import Plan
 from collmark.core.record import Check, Evidence, Host, Launch, Outcome, Status, Timer
@@ -72,6 +73,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Return a simulated run on disk, with raw samples."""
     plan = Plan(
         backends=("simulated",), operations=("all_reduce", "barrier"), sizes="64B:1MiB:x4", launches=3,
+        cadences=(Cadence.ISOLATED, Cadence.STREAMING),
         simulation={"launch_sd": 0.02, "within_cv": 0.05},
     )  # fmt: skip
     prepared = prepare(plan, ranks=4, oversubscribe=False, joined=None)

@@ -1,0 +1,99 @@
+"""Time over time of cases that differ in one respect, against size."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from collmark.analysis.figures import marks
+from collmark.analysis.figures.axis import ratio_axis, size_axis
+from collmark.analysis.figures.palette import AXIS, NAMED
+from collmark.analysis.figures.sheet import blank, sheet, themed
+from collmark.analysis.figures.words import slower_words
+from collmark.core.units import format_nbytes
+
+NEEDS = (
+    "nbytes", "base", "other", "ratio", "ratio_lower", "ratio_upper", "contrast_launches", "paired", "simulated",
+    "panel", "shown",
+)  # fmt: skip
+SHADES = ("run-a", "run-b", "tier-unknown")
+SHAPES = ("o", "s", "^")
+LEAST, MOST = 1.3, 100.0
+
+
+def contrast(table: pd.DataFrame) -> Figure:
+    """Draw T of the other over T of the one against nbytes, on a ratio axis about 1, a panel per series.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With the columns `NEEDS`, one axis of :mod:`collmark.analysis.contrasts`, placed.
+    """
+    with themed():
+        table = marks.sized(table)
+        shown = table[table["shown"]]
+        if shown.empty:
+            return blank("nothing of a size to set side by side")
+        figure, axes = sheet(list(shown["panel"].unique()), size=(400.0, 230.0))
+        for panel, (_title, rows) in zip(axes, shown.groupby("panel", sort=False), strict=True):
+            _draw(panel, rows, table)
+    return figure
+
+
+def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
+    size_axis(panel, table["nbytes"].min(), table["nbytes"].max())
+    panel.set_yscale("log")
+    most = _furthest(table)
+    panel.set_ylim(1 / most, most)
+    ratio_axis(panel.yaxis, most)
+    panel.axhline(1.0, color=AXIS.light, linewidth=1.0, zorder=1)
+    labels = []
+    for position, (other, own) in enumerate(rows.groupby("other", sort=False)):
+        shade, shape = NAMED[SHADES[position % len(SHADES)]].light, SHAPES[position % len(SHAPES)]
+        panel.vlines(own["nbytes"], own["ratio_lower"], own["ratio_upper"], color=shade, linewidth=1.4, zorder=2.5)
+        sns.scatterplot(
+            own, x="nbytes", y="ratio", ax=panel, color=shade, marker=shape, s=marks.POINT, zorder=3, legend=False
+        )
+        labels.append((float(own["ratio"].iloc[-1]), f"{other} / {own['base'].iloc[0]}"))
+    panel.set_ylabel("T / T")
+    panel.set_xlabel("nbytes")
+    marks.end_labels(panel, labels)
+    marks.say_simulated(panel, rows)
+
+
+def _furthest(table: pd.DataFrame) -> float:
+    """Return the ratio at the end of the axis: all points and most whiskers lie within."""
+    far = np.log(table["ratio"]).abs().max()
+    ends = np.log(table[["ratio_lower", "ratio_upper"]].where(lambda ends: ends > 0)).abs().max(axis=1).quantile(0.8)
+    return min(MOST, max(LEAST, math.exp(1.12 * float(np.nanmax([far, ends, 0.0])))))
+
+
+def title(table: pd.DataFrame) -> str:
+    """Return what the picture says."""
+    rows = marks.sized(table)
+    if rows.empty:
+        return "Nothing of a size to set side by side"
+    told = rows[(rows["ratio_lower"] > 1) | (rows["ratio_upper"] < 1)]
+    pairs = rows.drop_duplicates(["base", "other"])
+    name = " and ".join(pairs["other"].unique())
+    if told.empty:
+        return f"{name}: told apart from {pairs['base'].iloc[0]} at none of {len(rows)} points"
+    worst = told.loc[np.log(told["ratio"]).abs().idxmax()]
+    where = f"{worst['panel']} at {format_nbytes(int(worst['nbytes']))}"
+    most = f"most: {worst['other']}, {where}, {slower_words(worst['ratio'])}"
+    return f"{name} against {pairs['base'].iloc[0]}: differ at {len(told)} of {len(rows)} points; {most}"
+
+
+def caption(table: pd.DataFrame) -> str:
+    """Return what the marks are."""
+    counts = sorted(table["contrast_launches"].unique())
+    over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    how = "one ratio in each launch" if table["paired"].all() else "launches of each side by themselves"
+    if counts == [1]:
+        return "Dot: ratio of times in one launch, without an interval. Line at 1: no difference."
+    return f"Dot: ratio of times; whisker: 95 % over {over} launches ({how}). Line at 1: no difference."
