@@ -105,6 +105,7 @@ def _words(one: dict[str, object], columns: list[str], names: dict[str, str]) ->
     said = {
         "run": lambda: names[str(one["run"])],
         "in_place": lambda: "in place" if one["in_place"] else "out of place",
+        "buffers": lambda: f"{one['buffers']} buffers",
         "binding": lambda: f"bind {one['binding']}",
         "directions": lambda: f"{one['directions']} way{'' if one['directions'] == 1 else 's'}",
         "root": lambda: f"root {one['root']}",

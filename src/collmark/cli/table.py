@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from collmark.cli import figures
 from collmark.cli.layout import CONTINUED, Align, Column, Paint, lay_out
-from collmark.core.case import Form
+from collmark.core.case import Buffers, Cadence, Case, Form
 from collmark.core.record import Status
 from collmark.workflow.listing import Row
 from collmark.workflow.planning import placement_words
@@ -25,8 +25,8 @@ SIMULATED_WORD = "SIMULATED"
 def case_columns(rows: Sequence[Row]) -> list[Column]:
     """Return the columns that say what a case is."""
     cases = [row.case for row in rows]
-    is_plain = all(case.form is Form.BLOCKING for case in cases)
-    forms = [] if is_plain else [Column(name="form", cells=[str(case.form) for case in cases])]
+    ways = _ways(cases)
+    called = [Column(name="called", cells=[way or "-" for way in ways])] if any(ways) else []
     return [
         Column(name="operation", cells=[case.operation for case in cases]),
         Column(
@@ -37,7 +37,27 @@ def case_columns(rows: Sequence[Row]) -> list[Column]:
         Column(name="count", cells=[str(case.count) if case.nbytes else "-" for case in cases], align=Align.RIGHT),
         Column(name="dtype", cells=[case.dtype if case.nbytes else "-" for case in cases]),
         Column(name="redop", cells=[case.reduction or "-" for case in cases]),
-        *forms,
+        *called,
+    ]
+
+
+def _ways(cases: Sequence[Case]) -> list[str]:
+    """Return how each case is called, where that is not the usual way; the place only where there are two of it."""
+    places: dict[str, set[bool]] = {}
+    for case in cases:
+        places.setdefault(case.operation, set()).add(case.in_place)
+    return [
+        " ".join(
+            str(word)
+            for word, is_told in (
+                (case.form, case.form is not Form.BLOCKING),
+                (case.cadence, case.cadence is not Cadence.ISOLATED),
+                (case.buffers, case.buffers is not Buffers.SAME),
+                ("in-place", case.in_place and len(places[case.operation]) > 1),
+            )
+            if is_told
+        )
+        for case in cases
     ]
 
 
