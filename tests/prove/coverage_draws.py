@@ -112,17 +112,7 @@ def truth(setting: Setting) -> float:
 
 def make_draw(setting: Setting, seed: int) -> Draw:
     """Measure one run: every launch through the runner's own measurement of a case."""
-    simulation = Simulation(
-        alpha=SECONDS,
-        beta=0.0,
-        launch_sd=setting.launch_sd,
-        within_cv=setting.within_cv,
-        autocorrelation=setting.autocorrelation,
-        contaminated=setting.contaminated,
-        contamination=CONTAMINATION,
-        seed=seed,
-    )
-    launches = [_measure(simulation, launch) for launch in range(1, LAUNCHES + 1)]
+    launches = [measure(setting, seed, launch) for launch in range(1, LAUNCHES + 1)]
     records = [measured.record for measured in launches]
     timings = [record.timing for record in records if record.timing is not None]
     stable = [r.timing.median for r in records if r.timing is not None and r.status is not Status.UNSTABLE]
@@ -140,7 +130,18 @@ def covers(interval: Estimate | None, seconds: float) -> bool:
     return interval is not None and interval.lower <= seconds <= interval.upper
 
 
-def _measure(simulation: Simulation, launch: int) -> Measured:
+def measure(setting: Setting, seed: int, launch: int) -> Measured:
+    """Measure one launch of a run."""
+    simulation = Simulation(
+        alpha=SECONDS,
+        beta=0.0,
+        launch_sd=setting.launch_sd,
+        within_cv=setting.within_cv,
+        autocorrelation=setting.autocorrelation,
+        contaminated=setting.contaminated,
+        contamination=CONTAMINATION,
+        seed=seed,
+    )
     plan = Plan()
     team = SimulatedTeam(simulation, RANKS, launch, plan.timeout)
     terms = Terms(launch=launch, precision=plan.precision, timeout=plan.timeout, tick=simulation.tick)
