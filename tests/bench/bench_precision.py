@@ -80,7 +80,7 @@ collmark {collmark}, Python {python}.
 SECTION = """\
 ## {backend}: {good} of {sizes} sizes
 
-| size | collmark: ms | repetitions | half-width, % | {many:,}: ms | half-width, % | {few:,}: ms | half-width, % | counts |
+| size | collmark: ms | calls | half-width, % | {many:,}: ms | half-width, % | {few:,}: ms | half-width, % | counts |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 {rows}
 """
