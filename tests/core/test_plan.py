@@ -41,7 +41,7 @@ def test_the_template_is_the_default_plan(tmp_path: Path) -> None:
 
 def test_the_template_shows_every_key_and_every_name() -> None:
     text = plan_template()
-    shown = set(tomllib.loads(text)) | {"placements", "simulation"}
+    shown = set(tomllib.loads(text)) | {"placements", "shares", "simulation"}
     assert shown == set(Plan.__struct_fields__)
     assert "# [[placements]]" in text
     for name in (*OPERATIONS, *DTYPES, *REDUCTIONS):
@@ -156,6 +156,7 @@ def test_everything_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> N
         ({"placements": [3]}, "placements[0]: 3: must be a table"),
         ({"placements": {"nodes": 2}}, "placements: {'nodes': 2}: must be a list"),
         ({"simulation": 3}, "simulation: 3: must be a table"),
+        ({"shares": 3}, "shares: 3: must be a table"),
         ({"sizes": 1.5}, "sizes: 1.5: must be sizes such as 8B:1GiB:x2, or a list of them"),
         ({"sizes": [8, [3]]}, "sizes: [8, [3]]: must be sizes"),
         ({"sizes": "8B:4B:x2"}, "sizes: 8B:4B:x2: the last size must not be below the first"),
@@ -267,3 +268,16 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, content: bytes | None) -> No
 def test_it_survives_json() -> None:
     plan = Plan(launches=AUTO, placements=(Placement(nodes=2),), simulation={"alpha": 1e-6, "seed": 3})
     assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
+
+
+@pytest.mark.parametrize(("shares", "words"), [
+    ({"gloo": 0.0}, "shares.gloo: 0.0: must be a number in 0.01 to 100"),
+    ({"gloo": "half"}, "shares.gloo: half: must be a number in 0.01 to 100"),
+    ({"gloo": True}, "shares.gloo: true: must be a number in 0.01 to 100"),
+    ({"gloo": 1.0, "mpi": 2.0}, "shares: unknown backend of the plan 'mpi'; allowed: gloo"),
+])  # fmt: skip
+def test_shares_are_of_the_plans_backends(shares: dict[str, Any], words: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        check_plan(Plan(backends=("gloo",), shares=shares))
+    assert list(caught.value.problems) == [words]
+    check_plan(Plan(backends=("gloo", "mpi"), shares={"mpi": 2.5}))

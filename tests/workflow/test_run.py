@@ -27,6 +27,7 @@ from collmark.workflow.run import (
     is_settled,
     missing_rounds,
     open_into,
+    share_of_next,
 )
 
 PLAN = Plan(
@@ -196,3 +197,13 @@ def test_several_launches_of_one_process_set_are_refused_only_where_asked_for() 
         check_joined_launches(plan, JOINED, asked=True)
     assert check_joined_launches(plan, JOINED, asked=False).launches == 1
     assert check_joined_launches(Plan(launches=1), JOINED, asked=True).launches == 1
+
+
+def test_launches_share_the_time_by_weight() -> None:
+    order, shares = ["gloo", "mpi", "gloo", "mpi"], {"gloo": 5.0, "mpi": 3.0}
+    left, given = 160.0, []
+    for position in range(len(order)):
+        given.append(left * share_of_next(order[position:], shares))
+        left -= given[-1]
+    assert given == pytest.approx([50, 30, 50, 30])
+    assert share_of_next(["gloo", "mpi"], {}) == 0.5

@@ -16,8 +16,9 @@ from collmark.core.errors import PlanError, UsageError, excerpt, short_path
 from collmark.core.numeral import shown
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
-from collmark.core.plan_field import AUTO, FIELDS
+from collmark.core.plan_field import AUTO, FIELDS, unknown_names
 from collmark.core.reduction import REDUCTIONS
+from collmark.core.registry import Registry
 from collmark.core.traffic import DEFAULT_TRAFFIC
 
 __all__ = [
@@ -35,7 +36,11 @@ __all__ = [
 
 FIRST_LAUNCHES = 5
 """Launches by default, and those that `auto` starts with."""
-TABLES: dict[str, Any] = {"placements": tuple[Placement, ...], "simulation": dict[str, Any]}
+TABLES: dict[str, Any] = {
+    "placements": tuple[Placement, ...],
+    "shares": dict[str, Any],
+    "simulation": dict[str, Any],
+}
 """The fields that a plan file writes as tables."""
 CORE_OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "ping_pong")
 
@@ -57,6 +62,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Relative half-width of the interval of the median at which a case is finished.
     case_budget, budget : float
         Seconds for one case in one launch, verification included; seconds for the whole run, 0 for no bound.
+    shares : dict of str to float
+        How launches divide the whole run's seconds: the weight of each backend's, 1 where it has none.
     launches : int or "auto"
         Fresh process sets per case.
     timeout : float
@@ -98,6 +105,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     precision: NotNegative = 0.05
     case_budget: NotNegative = 2.0
     budget: NotNegative = 0.0
+    shares: dict[str, NotNegative] = {}
     launches: Ordinal | str = FIRST_LAUNCHES
     timeout: NotNegative = 30.0
     scheduling: Scheduling = Scheduling.OTHER
@@ -128,6 +136,12 @@ def check_plan(plan: Plan) -> None:
         for fault in field.faults(getattr(plan, name), getattr(plan, name))
     ]
     problems += _placement_problems(plan.placements)
+    problems += [
+        f"shares.{name}: {shown(share)}: must be a number in 0.01 to 100"
+        for name, share in plan.shares.items()
+        if not isinstance(share, int | float) or isinstance(share, bool) or not 0.01 <= share <= 100
+    ]
+    problems += [f"shares: {error}" for error in unknown_names(tuple(plan.shares), _names(plan.backends))]
     # What a simulation plants is known to the simulator; here only that it can be stored.
     problems += [
         f"simulation.{key}: {shown(value)}: must not be above {LARGEST}"
@@ -136,6 +150,10 @@ def check_plan(plan: Plan) -> None:
     ]
     if problems:
         raise PlanError(problems)
+
+
+def _names(backends: tuple[str, ...]) -> Registry[None]:
+    return Registry("backend of the plan", dict.fromkeys(backends))
 
 
 def _placement_problems(placements: tuple[Placement, ...]) -> list[str]:
@@ -287,6 +305,11 @@ seed = 1
 
 # Bytes of raw samples kept per run.
 samples = "64 MiB"
+
+# How the launches of several backends share the time of budget: by these weights, 1 where there is none.
+# [shares]
+# gloo = 5
+# mpi = 3
 
 # Where the ranks lie; without one, as many local ranks as the launcher or --ranks gives.
 # [[placements]]

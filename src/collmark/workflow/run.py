@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -178,13 +178,14 @@ class _Execution:
 
     def _make(self, rounds: Sequence[Sequence[Case]]) -> None:
         launches = [group for cases in rounds for group in grouped(cases)]
+        backends = [backend for (backend, _placement), _cases in launches]
         for position, ((backend, placement), cases) in enumerate(launches):
             remaining = self._ends - time.monotonic()
             if remaining <= 0 and not self._joined:  # where others wait for rank 0, the launch ends in good order
                 return
             if self._signals.received:
                 raise InterruptedRunError("stopped between launches", self._signals.received)
-            self._one(backend, placement, cases, remaining / (len(launches) - position))
+            self._one(backend, placement, cases, remaining * share_of_next(backends[position:], self._plan.shares))
 
     def _one(self, backend: str, placement: Placement, cases: Sequence[Case], budget: float) -> None:
         known = [launch.id for launch in self._folder.read_run().launches]
@@ -244,6 +245,12 @@ class _Execution:
             if record.sentinel is None and record.timing is not None and record.timing.median > 0:
                 values.setdefault(record.case.key, []).append(record.timing.median)
         return [case for case in self._run.cases if not is_settled(values.get(case.key, []), self._plan.precision)]
+
+
+def share_of_next(backends: Sequence[str], shares: Mapping[str, float]) -> float:
+    """Return the share of the time left that the first of these launches may take."""
+    weights = [shares.get(backend, 1.0) for backend in backends]
+    return weights[0] / sum(weights)
 
 
 def is_settled(medians: Sequence[float], precision: float) -> bool:
