@@ -105,7 +105,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     precision: NotNegative = 0.05
     case_budget: NotNegative = 2.0
     budget: NotNegative = 0.0
-    shares: dict[str, NotNegative] = {}
+    shares: dict[str, Any] = {}
     launches: Ordinal | str = FIRST_LAUNCHES
     timeout: NotNegative = 30.0
     scheduling: Scheduling = Scheduling.OTHER
