@@ -26,7 +26,7 @@ INTERPRETER = """\
 import runpy
 import sys
 
-from collmark.bench.backends import gloo
+from collmark.bench.backends.torch_calls import CALLS
 
 
 def corrupting(make):
@@ -48,7 +48,7 @@ def corrupting(make):
     return wrapped
 
 
-gloo._CALLS = {{name: corrupting(make) if name != "barrier" else make for name, make in gloo._CALLS.items()}}
+CALLS.update({{name: corrupting(make) for name, make in CALLS.items() if name != "barrier"}})
 sys.argv = ["process", *sys.argv[sys.argv.index("collmark.bench.process") + 1 :]]
 runpy.run_module("collmark.bench.process", run_name="__main__", alter_sys=True)
 """
