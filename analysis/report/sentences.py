@@ -19,10 +19,11 @@ from collmark.analysis.report.scatter import launches_for
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import findings as disturbances
 from collmark.core.errors import one_line
+from collmark.core.marker import Marker
 from collmark.core.record import Record, Status
 from collmark.core.units import format_nbytes
 
-SIMULATED = "SIMULATED, not measured: "
+SIMULATED = f"{Marker.SIMULATED}, not measured: "
 LOCAL_TIERS = ("loopback", "shared-memory")
 WANTED = 0.05
 """Relative half-width that is good enough for most uses, as the default precision is."""
@@ -140,7 +141,7 @@ def _unfitted(material: Material, run: str, fits: list[Fit]) -> str:
     one = rows.iloc[0]
     value = interval_words(microseconds, one["center"], one["center_lower"], one["center_upper"])
     size = f" at {format_nbytes(int(one['nbytes']))}" if one["nbytes"] else ""
-    said = SIMULATED if one["simulated"] else ""
+    said = f"{one['marker']}, not measured: " if one["marker"] else ""
     return f"{said}{one['operation']} over {one['tier']} takes {value} µs{size}{_why(material, run, fits)}."
 
 

@@ -19,6 +19,7 @@ from collmark.core.operation_table import OPERATIONS
 from collmark.kernels.buffer import HostBuffer, PayloadBuffer
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
     from torch.distributed import TCPStore
 
@@ -77,10 +78,15 @@ class TorchSession:
         host, port = self.world.share(b"").decode().split()
         return self.dist.TCPStore(host, int(port), is_master=False, timeout=self.timeout)
 
-    def join(self, backend: str, store: TCPStore, **options: object) -> None:
-        """Open the process group."""
+    def join(self, backend: str, store: TCPStore, device: torch.device | None = None) -> None:
+        """Open the process group; with a device, connect its ranks at once."""
         self.dist.init_process_group(
-            backend, store=store, rank=self.world.rank, world_size=self.world.ranks, timeout=self.timeout, **options
+            backend,
+            store=store,
+            rank=self.world.rank,
+            world_size=self.world.ranks,
+            timeout=self.timeout,
+            device_id=device,
         )
 
     def reserve(self, nbytes: int) -> None:

@@ -193,7 +193,7 @@ def preview(plan: Plan, ranks: int | None) -> Preview:
     check_plan(plan)
     if ranks is not None and plan.placements:
         raise UsageError(f"--ranks {ranks}: the plan has placements of its own; leave one of them away")
-    placements = plan.placements or (Placement(ranks_per_node=ranks or default_ranks()),)
+    placements = plan.placements or (Placement(ranks_per_node=ranks or default_ranks(plan.backends)),)
     plan = msgspec.structs.replace(plan, placements=placements)
     capabilities = {name: BACKENDS[name].capability for name in BACKENDS}
     expansions = [expand(plan, placement, capabilities) for placement in placements]
