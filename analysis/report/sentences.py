@@ -19,7 +19,7 @@ from collmark.analysis.report.scatter import launches_for
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import findings as disturbances
 from collmark.core.errors import one_line
-from collmark.core.marker import Marker
+from collmark.core.marker import NO_MEASUREMENT, Marker
 from collmark.core.record import Record, Status
 from collmark.core.units import format_nbytes
 
@@ -221,6 +221,12 @@ def _failed(_material: Material, records: list[Record]) -> str:
     return f"Look at the {len(failed)} records that failed, {one_line(str(failed[0].case))} first (see warnings)."
 
 
+def _tested(_material: Material, records: list[Record]) -> str:
+    if any(record.marker is not Marker.TEST for record in records):
+        return ""
+    return f"Measure with a GPU for each rank: {NO_MEASUREMENT[Marker.TEST]}."
+
+
 def _scheduler(_material: Material, records: list[Record]) -> str:
     over = [r for r in records if r.oversubscribed and r.case.scheduling is Scheduling.OTHER]
     if not over:
@@ -269,5 +275,5 @@ def _quiet(_material: Material, _records: list[Record]) -> str:
     return "Nothing that was looked for disturbed these figures: use them within the sizes measured."
 
 
-_RULES = (_wrong, _failed, _scheduler, _single, _unstable, _disturbed, _wide, _misfit, _quiet)
+_RULES = (_wrong, _failed, _tested, _scheduler, _single, _unstable, _disturbed, _wide, _misfit, _quiet)
 """What to do, the most pressing first; the first that has something to say speaks."""

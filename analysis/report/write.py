@@ -33,7 +33,7 @@ def page_of(material: Material) -> Page:
     markers = list(dict.fromkeys(record.marker for record in records))
     some = "Figures marked so were not measured" if None in markers else "No figure here was measured"
     banner = " ".join(
-        f"{marker}. {some}: {NO_MEASUREMENT[marker]}, and they decide nothing about any machine."
+        f"{marker}. {some}: {NO_MEASUREMENT[marker]}; such figures decide nothing about any machine."
         for marker in markers
         if marker
     )
