@@ -49,4 +49,4 @@ def test_machines_are_told_too(cli: Cli) -> None:
     assert (overview["marker"], overview["simulated"]) == ("TEST", False)
     assert cli("export", "latest", "-o", "run.csv").status == 0
     with Path("run.csv").open(encoding="utf-8", newline="") as file:
-        assert {row["marker"] for row in csv.DictReader(file)} == {"TEST"}
+        assert {row["evidence_tier"] for row in csv.DictReader(file)} == {"shared-gpu"}
