@@ -2,8 +2,8 @@
 
 NCCL wants a GPU for each rank of a host. Where each rank has an NCCL_HOSTID of its own, NCCL believes every rank on a
 host of its own and moves everything over sockets: right results, and times that mean nothing, for the GPU takes turns
-between processes (about 10 ms a call). It is there so that the code can be tested on one GPU; what is recorded in it
-has a tier of its own and enters no fit, claim or ratio.
+between processes, milliseconds each. It is there so that the code can be tested on one GPU; what is recorded in it has
+a tier of its own and enters no fit, claim or ratio.
 """
 
 from __future__ import annotations

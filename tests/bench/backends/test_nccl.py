@@ -71,6 +71,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch, log: list[str]) -> SimpleNamespace:
         nccl=SimpleNamespace(version=lambda: (2, 29, 7)),
     )
     monkeypatch.setattr(torch, "cuda", stand_in)
+    monkeypatch.setattr("torch.distributed.is_nccl_available", lambda: True)
     for name in (VARIABLE, "NCCL_HOSTID", "NCCL_NET", "NCCL_SOCKET_IFNAME"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)  # now it is put back afterwards, whatever the session sets
@@ -204,6 +205,13 @@ def test_a_link_is_never_guessed(session: NcclSession, cuda: SimpleNamespace) ->
     assert session.evidence().because[1] == "0 of 2 pairs of GPUs can reach each other's memory"
     session.world = group(ranks=3)
     assert session.evidence().because == ["one host", "rank 0 does not see the other ranks' GPUs"]
+
+
+def test_a_torch_without_nccl_is_named(cuda: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    del cuda
+    monkeypatch.setattr("torch.distributed.is_nccl_available", lambda: False)
+    with pytest.raises(UnavailableError, match="this torch is built without NCCL"):
+        NcclSession(group())
 
 
 def test_ranks_that_share_unasked_are_refused(cuda: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
