@@ -65,6 +65,12 @@ def test_more_ranks_than_gpus_only_to_test(gpus: Gpus, monkeypatch: pytest.Monke
     assert prepared.plan.placements == (Placement(ranks_per_node=2),)
 
 
+def test_a_plan_for_more_gpus_can_still_be_read(gpus: Gpus) -> None:
+    gpus(80 * GIB)
+    assert "4 ranks per node, and 1 GPU on this machine: one a rank" in preview(PLAN, 4).notices
+    assert preview(PLAN, 1).notices == ()
+
+
 def test_the_arrangement_says_nothing_of_other_backends(gpus: Gpus, monkeypatch: pytest.MonkeyPatch) -> None:
     gpus(80 * GIB)
     monkeypatch.setenv(VARIABLE, "1")

@@ -228,6 +228,9 @@ def _obstacles(plan: Plan) -> list[str]:
             f"{counted(most, 'rank')} per node on the {counted(cores, 'core')} of this machine would need "
             "--oversubscribe"
         )
+    gpus = [len(devices) for name in plan.backends if (devices := BACKENDS[name].devices())]
+    if gpus and most > min(gpus):
+        found.append(f"{counted(most, 'rank')} per node, and {counted(min(gpus), 'GPU')} on this machine: one a rank")
     if any(placement.nodes > 1 for placement in plan.placements):
         found.append("several nodes need a launcher that reaches them, as srun collmark run PLAN")
     return found
