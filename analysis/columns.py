@@ -89,6 +89,10 @@ OF_RECORD: dict[str, tuple[Column, Callable[[Record], object]]] = {
         lambda r: _word(r.sentinel),
     ),
     "simulated": (_truth("figures come from a simulation and decide no claim"), lambda r: r.simulated),
+    "marker": (
+        _text("why figures are no measurement: SIMULATED or TEST; or empty"),
+        lambda r: _word(r.marker),
+    ),
     "tier": (_text("class of the slowest link used, by evidence"), lambda r: r.evidence.tier.value),
     "fabric": (_text("RDMA fabric; empty otherwise"), lambda r: _word(r.evidence.fabric)),
     "clock": (_text("which clocks the stamps come from"), lambda r: r.clock.value),

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from collmark.analysis.columns import SERIES
+from collmark.core.marker import Marker
 from collmark.core.record import ENTERS, SEVERITY, Status
 from collmark.core.statistics import log_t_interval
 
@@ -45,9 +46,20 @@ def measured(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_usable(rows: pd.DataFrame, *, include_unstable: bool = False) -> pd.Series:
-    """Return which rows may enter fits and claims: a time above zero, and not unstable unless asked."""
+    """Return which rows may enter fits and claims: a time above zero, no test, and not unstable unless asked."""
     statuses = [*ENTERS, Status.UNSTABLE] if include_unstable else [*ENTERS]
-    return rows["status"].isin([status.value for status in statuses]) & has_time(rows)
+    return rows["status"].isin([status.value for status in statuses]) & has_time(rows) & ~is_test(rows)
+
+
+def is_test(rows: pd.DataFrame) -> pd.Series:
+    """Return which rows are of an arrangement that is there to test in, and so no measurement."""
+    return rows["marker"].eq(Marker.TEST.value)
+
+
+def words_of_status(rows: pd.DataFrame) -> str:
+    """Return how many rows have each status, tests apart, as ``2 unstable, 12 of a test arrangement``."""
+    words = rows["status"].mask(is_test(rows), "of a test arrangement")
+    return ", ".join(f"{count} {status}" for status, count in words.value_counts().items())
 
 
 def has_time(rows: pd.DataFrame) -> pd.Series:

@@ -1,4 +1,4 @@
-"""Whether the buffers of a plan fit into this machine's memory, said before any rank starts."""
+"""Whether the buffers of a plan fit into the memory of this machine, or of its devices, said before any rank starts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from collmark.bench.backends.index import BACKENDS
 from collmark.bench.rotation import eviction_nbytes, last_level_cache, slots_of
 from collmark.core.case import Case, Device
 from collmark.core.dtype import DTYPES
@@ -40,13 +41,20 @@ def available_memory() -> int | None:
 def check_memory(cases: Sequence[Case]) -> None:
     """Raise UsageError where the buffers of a case cannot lie in the memory of this machine, a host of it.
 
-    Counted is what the buffer law says that ranks write to, send and receive buffer; the payload that a result is
-    compared with is made in pieces. What interpreters and libraries take comes on top, and may be what does not fit.
+    Counted is what the buffer law says that ranks write to, send and receive buffer, and on a device both whole; the
+    payload that a result is compared with is made in pieces. What interpreters and libraries take comes on top, and may
+    be what does not fit.
     """
+    largest = sorted(_largest_of_each_kind(cases), key=lambda case: -case.nbytes)
+    _check_host([case for case in largest if case.device is Device.CPU])
+    _check_devices([case for case in largest if case.device is not Device.CPU])
+
+
+def _check_host(cases: Sequence[Case]) -> None:
     there, cache = available_memory(), last_level_cache()
     if there is None:
         return
-    for case in sorted(_largest_of_each_kind(cases), key=lambda case: -case.nbytes):
+    for case in cases:
         # At most two buffers of nbytes on every rank: only where those do not fit is it worth to look closer.
         slots, emptying = slots_of(case, cache), eviction_nbytes(case, cache) * case.placement.ranks_per_node
         if 2 * slots * case.nbytes * case.placement.ranks_per_node + emptying <= there:
@@ -60,15 +68,27 @@ def check_memory(cases: Sequence[Case]) -> None:
             )
 
 
+def _check_devices(cases: Sequence[Case]) -> None:
+    for case in cases:
+        memories = BACKENDS[case.backend].devices()
+        ranks = -(-case.placement.ranks_per_node // max(1, len(memories)))
+        # A device gives memory when it is asked for, and not, as a host does, when it is written to.
+        need = 2 * case.nbytes * ranks
+        if memories and need > min(memories):
+            raise UsageError(
+                f"{case} needs {format_about_nbytes(need)} of memory on each GPU (two buffers of "
+                f"{counted(ranks, 'rank')}), which has {format_about_nbytes(min(memories))}: choose smaller --sizes"
+            )
+
+
 def _largest_of_each_kind(cases: Sequence[Case]) -> list[Case]:
     """Return the cases that need most among those alike but for their size."""
     largest: dict[object, Case] = {}
     for case in cases:
-        if case.device is Device.CPU:
-            kind = (case.operation, case.dtype, case.placement, case.traffic, case.buffers)
-            known = largest.setdefault(kind, case)
-            if case.nbytes > known.nbytes:
-                largest[kind] = case
+        kind = (case.operation, case.dtype, case.placement, case.traffic, case.device, case.buffers)
+        known = largest.setdefault(kind, case)
+        if case.nbytes > known.nbytes:
+            largest[kind] = case
     return list(largest.values())
 
 

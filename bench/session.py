@@ -6,7 +6,7 @@ that the runner is the same for libraries that block and for those that only que
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -137,6 +137,8 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True):
         Opens a session on a group; imports the library.
     needs_mpiexec : bool
         Local ranks are started through the launcher of an MPI library.
+    devices : callable
+        Memory in B of each device of this host, of which every rank takes one; empty where ranks need none.
     """
 
     name: str
@@ -144,3 +146,4 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True):
     missing: Callable[[], str]
     open: Callable[[World], Session]
     needs_mpiexec: bool = False
+    devices: Callable[[], Sequence[int]] = tuple

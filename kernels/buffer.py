@@ -1,7 +1,8 @@
-"""Buffers in host memory: writing the payload, comparing what arrived, element by element."""
+"""Buffers: writing the payload, comparing what arrived, element by element; those in host memory."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -39,13 +40,13 @@ class Buffer(Protocol):
         """Compare every element with the payload of an epoch."""
 
 
-class HostBuffer:
-    """A :class:`Buffer` over a numpy array.
+class PayloadBuffer(ABC):
+    """A :class:`Buffer` that is written and compared chunk by chunk, on the host, wherever its memory lies.
 
     Parameters
     ----------
-    array : array, shape (N,)
-        Elements in the dtype's host storage; not copied.
+    count : int
+        Elements.
     dtype : Dtype
         Element type.
     reduction : str
@@ -54,25 +55,46 @@ class HostBuffer:
         Number of ranks that contribute.
     """
 
-    def __init__(self, array: Bits, dtype: Dtype, *, reduction: str, ranks: int) -> None:
-        self.array = array
+    def __init__(self, count: int, dtype: Dtype, *, reduction: str, ranks: int) -> None:
+        self._count = count
         self._dtype = dtype
         self._reduction = reduction
         self._ranks = ranks
 
+    @abstractmethod
+    def _room(self, begin: int, count: int) -> Bits:
+        """Return host memory to write the elements from `begin` on to."""
+
+    @abstractmethod
+    def _put(self, begin: int, part: Bits) -> None:
+        """Bring what was written to that memory to where it belongs, and return when it is there."""
+
+    @abstractmethod
+    def _found(self, begin: int, count: int) -> Bits:
+        """Return the elements from `begin` on in host memory."""
+
     def write(self, segments: Sequence[Segment], epoch: int) -> None:
         """Write the payload of an epoch."""
         for begin, segment, offset, count in _chunks(segments):
-            self._payload(self.array[begin : begin + count], segment, offset, epoch)
+            part = self._room(begin, count)
+            self._payload(part, segment, offset, epoch)
+            self._put(begin, part)
 
     def poison(self) -> None:
         """Overwrite everything with set bits: NaN or -1, and 255 of uint8, which are no payload."""
-        self.array.view(self._dtype.unsigned_storage)[...] = -1 & (2 ** (8 * self._dtype.itemsize) - 1)
+        bits = self._dtype.unsigned_storage
+        self._fill(np.full(1, np.iinfo(bits).max, dtype=bits).view(self._dtype.storage))
 
     def write_neutral(self) -> None:
         """Write a value that repeated reductions in place leave alone."""
         value = REDUCTIONS[self._reduction].neutral
-        self.array[...] = encoded_integers(self._dtype.name, value + 1)[value]
+        self._fill(encoded_integers(self._dtype.name, value + 1)[value:])
+
+    def _fill(self, element: Bits) -> None:
+        for begin in range(0, self._count, CHUNK):
+            part = self._room(begin, min(CHUNK, self._count - begin))
+            part[...] = element
+            self._put(begin, part)
 
     def compare(self, segments: Sequence[Segment], epoch: int) -> Comparison:
         """Compare every element with the payload of an epoch, bit by bit."""
@@ -85,7 +107,7 @@ class HostBuffer:
         for begin, segment, offset, count in _chunks(segments):
             expected = np.empty(count, dtype=self._dtype.storage)
             self._payload(expected, segment, offset, epoch)
-            found = self.array[begin : begin + count]
+            found = self._found(begin, count)
             differs = expected.view(bits) != found.view(bits)
             if tolerance and differs.any():
                 # Payloads are positive: neighbouring floats are neighbouring integers, which stay unsigned here since
@@ -107,6 +129,31 @@ class HostBuffer:
             return
         write = write_contributed if segment.content is Content.CONTRIBUTED else write_reduced
         write(out, self._dtype, segment, offset, epoch, reduction=self._reduction, ranks=self._ranks)
+
+
+class HostBuffer(PayloadBuffer):
+    """A :class:`Buffer` over a numpy array.
+
+    Parameters
+    ----------
+    array : array, shape (N,)
+        Elements in the dtype's host storage; not copied.
+    dtype, reduction, ranks
+        As of :class:`PayloadBuffer`.
+    """
+
+    def __init__(self, array: Bits, dtype: Dtype, *, reduction: str, ranks: int) -> None:
+        super().__init__(array.size, dtype, reduction=reduction, ranks=ranks)
+        self.array = array
+
+    def _room(self, begin: int, count: int) -> Bits:
+        return self.array[begin : begin + count]
+
+    def _put(self, _begin: int, _part: Bits) -> None:
+        return  # it is there already
+
+    def _found(self, begin: int, count: int) -> Bits:
+        return self.array[begin : begin + count]
 
 
 def _chunks(segments: Sequence[Segment]) -> Iterator[tuple[int, Segment, int, int]]:

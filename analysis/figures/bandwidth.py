@@ -73,7 +73,7 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
         labels.append(_annotate(panel, own, is_alone=len(curves) == 1))
     panel.set_ylabel("bus bandwidth (GB/s)")
     panel.set_xlabel("nbytes")
-    marks.say_simulated(panel, rows)
+    marks.say_marker(panel, rows)
     marks.end_labels(panel, labels)
 
 

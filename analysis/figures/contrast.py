@@ -18,7 +18,7 @@ from collmark.analysis.figures.words import slower_words
 from collmark.core.units import format_nbytes
 
 NEEDS = (
-    "nbytes", "base", "other", "ratio", "ratio_lower", "ratio_upper", "contrast_launches", "paired", "simulated",
+    "nbytes", "base", "other", "ratio", "ratio_lower", "ratio_upper", "contrast_launches", "paired", "marker",
     "panel", "shown",
 )  # fmt: skip
 SHADES = ("run-a", "run-b", "tier-unknown")
@@ -63,7 +63,7 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     panel.set_ylabel("T / T")
     panel.set_xlabel("nbytes")
     marks.end_labels(panel, labels)
-    marks.say_simulated(panel, rows)
+    marks.say_marker(panel, rows)
 
 
 def _furthest(table: pd.DataFrame) -> float:

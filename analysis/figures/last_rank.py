@@ -15,7 +15,7 @@ from collmark.analysis.figures.sheet import SMALL, blank, sheet, themed
 from collmark.analysis.figures.words import microseconds, percent
 from collmark.core.quantile import student_t_quantile
 
-NEEDS = ("panel", "what", "end", "launch", "rank", "ranks", "last", "repetitions", "lateness", "simulated", "shown")
+NEEDS = ("panel", "what", "end", "launch", "rank", "ranks", "last", "repetitions", "lateness", "marker", "shown")
 MOST_RANKS = 16
 """Of more ranks, those are drawn that lie furthest from chance."""
 

@@ -18,7 +18,7 @@ from collmark.analysis.figures.sheet import SMALL, blank, height_of, sheet, them
 from collmark.analysis.figures.words import percent, slower_words
 from collmark.core.units import format_nbytes
 
-NEEDS = ("case", "nbytes", "launch", "seconds", "center", "launches", "simulated", "panel", "curve", "shown")
+NEEDS = ("case", "nbytes", "launch", "seconds", "center", "launches", "marker", "panel", "curve", "shown")
 ENDS = ((1.1, "10 %"), (1.5, "50 %"), (3.0, "3 times"))
 """Where the colours may end, and in words: the first that holds half of the tiles. What lies further looks the same."""
 MOST_ROWS = 40

@@ -17,7 +17,7 @@ Scale = Callable[[pd.DataFrame, str], pd.Series]
 """(rows, column in seconds) to what is drawn on the y axis."""
 
 NEEDED = (
-    "case", "nbytes", "bus_nbytes", "backend", "simulated", "seconds", "center", "center_lower", "center_upper",
+    "case", "nbytes", "bus_nbytes", "backend", "marker", "seconds", "center", "center_lower", "center_upper",
     "case_status", "launches", "panel", "curve", "swatch", "shown",
 )  # fmt: skip
 """The columns that these marks draw from."""
@@ -108,12 +108,12 @@ def draw_model(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
         )  # fmt: skip
 
 
-def say_simulated(panel: Axes, rows: pd.DataFrame) -> None:
-    """Write on a panel that its figures are simulated, where they are."""
-    if rows["simulated"].any():
+def say_marker(panel: Axes, rows: pd.DataFrame) -> None:
+    """Write on a panel that its figures are no measurement, where they are not."""
+    if words := " ".join(sorted(set(rows["marker"]) - {""})):
         panel.text(
-            0.985, 0.03, "SIMULATED", transform=panel.transAxes, ha="right", fontsize=SMALL, fontweight="bold",
-            color=NAMED["bad"].light, gid="halo-simulated",
+            0.985, 0.03, words, transform=panel.transAxes, ha="right", fontsize=SMALL, fontweight="bold",
+            color=NAMED["bad"].light, gid="halo-marker",
         )  # fmt: skip
 
 

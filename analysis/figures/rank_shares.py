@@ -11,6 +11,7 @@ from collmark.analysis.columns import Column
 from collmark.analysis.figures.place import run_names
 from collmark.analysis.results import Results
 from collmark.core.errors import one_line
+from collmark.core.marker import markers_of
 from collmark.core.operation import Estimand
 from collmark.core.record import Record
 
@@ -28,7 +29,7 @@ RANK: dict[str, Column] = {
     "lateness": Column(
         kind="float64", unit="s", meaning="its entry minus the earliest other, median over records; NaN where it left"
     ),
-    "simulated": Column(kind="bool", meaning="figures come from a simulation"),
+    "marker": Column(kind="str", meaning="why figures are no measurement; empty where they are one"),
     "shown": Column(kind="bool", meaning="whether it is drawn"),
 }
 """The columns of :func:`rank_shares`, in their order."""
@@ -92,6 +93,6 @@ def _rows(one: Results, name: str) -> Iterator[dict[str, object]]:
                     "last": last[rank],
                     "repetitions": last.sum(),
                     "lateness": late[rank],
-                    "simulated": any(record.simulated for record in records),
+                    "marker": markers_of(records),
                     "shown": True,
                 }

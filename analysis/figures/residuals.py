@@ -63,7 +63,7 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
         _label_cliffs(panel, own)
     panel.set_ylabel("measured / model")
     panel.set_xlabel("nbytes")
-    marks.say_simulated(panel, rows)
+    marks.say_marker(panel, rows)
 
 
 def _furthest(table: pd.DataFrame) -> float:

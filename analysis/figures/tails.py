@@ -11,10 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from collmark.analysis.figures.axis import nines, nines_axis, plain
+from collmark.analysis.figures.marks import say_marker
 from collmark.analysis.figures.palette import AXIS, INK, NAMED
 from collmark.analysis.figures.sheet import SMALL, blank, sheet, themed
 
-NEEDS = ("panel", "swatch", "simulated", "launch", "seconds", "shown")
+NEEDS = ("panel", "swatch", "marker", "launch", "seconds", "shown")
 BEYOND = 10
 """Repetitions that must lie beyond a percentile for it to be drawn."""
 SAID = {0.99: "1 in 100", 0.9: "1 in 10"}
@@ -101,11 +102,7 @@ def _draw(panel: Axes, rows: pd.DataFrame, ratio: pd.Series) -> None:
             xytext=(-8, -2), textcoords="offset points", ha="right", va="center", fontsize=SMALL, color=INK.light,
             gid="halo-worst",
         )  # fmt: skip
-    if rows["simulated"].any():
-        panel.text(
-            0.985, 0.03, "SIMULATED", transform=panel.transAxes, ha="right", fontsize=SMALL, fontweight="bold",
-            color=NAMED["bad"].light, gid="halo-simulated",
-        )  # fmt: skip
+    say_marker(panel, rows)
 
 
 def _set_ratios(axes: list[Axes], ratios: pd.Series) -> None:

@@ -59,7 +59,7 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     _label_smallest(panel, curves)
     panel.set_ylabel("T (µs)")
     panel.set_xlabel("nbytes")
-    marks.say_simulated(panel, rows)
+    marks.say_marker(panel, rows)
     marks.end_labels(panel, [label for label in labels if np.isfinite(label[0])], right=0.91)
 
 

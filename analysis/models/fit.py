@@ -15,7 +15,7 @@ from collmark.analysis.models.hockney import HOCKNEY
 from collmark.analysis.models.index import MODELS
 from collmark.analysis.models.model import FloatArray, Model
 from collmark.analysis.models.solve import are_absent, solve, upper_limit
-from collmark.analysis.points import is_usable, measured, points
+from collmark.analysis.points import is_usable, measured, points, words_of_status
 from collmark.core.estimate import Estimate
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.statistics import log_t_interval
@@ -66,7 +66,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     launches, sizes : int
         Launches that were fitted, each by itself, and sizes that entered.
     left_out, too_short : int
-        Records that did not enter (unstable, wrong, failed, no time); launches with too few sizes for a fit.
+        Records that did not enter (unstable, wrong, failed, no time, a test); launches with too few sizes for a fit.
     alpha : Quantity
         Time that does not depend on size, s: a latency, or the gap between messages of a stream.
     beta : Quantity or None
@@ -172,8 +172,7 @@ def _refusal(series: Series, group: pd.DataFrame, sizes: int) -> str:
     if group["ranks"].iloc[0] == 1:
         return "one rank moves nothing"
     if not sizes:
-        statuses = ", ".join(f"{count} {status}" for status, count in group["status"].value_counts().items())
-        return f"no record to fit to: {statuses}"
+        return f"no record to fit to: {words_of_status(group)}"
     if OPERATIONS[series.operation].sized and sizes < LEAST_SIZES:
         return f"{sizes} size{'' if sizes == 1 else 's'}: alpha and beta need at least {LEAST_SIZES}"
     return ""

@@ -7,7 +7,6 @@ import pandas as pd
 from collmark.analysis.figures.index import FIGURES
 from collmark.analysis.figures.place import panels
 from collmark.analysis.figures.svg import to_svg
-from collmark.analysis.report.cells import SIMULATED
 from collmark.analysis.report.content import Drawing, Panel
 
 MOST_PANELS = 12
@@ -35,7 +34,8 @@ def picture(name: str, table: pd.DataFrame, numbers: str, anchor: str = "", most
     if shown.empty:
         return None
     table = table[list(row.needs)]
-    said = SIMULATED if shown["simulated"].all() else f"partly {SIMULATED}" if shown["simulated"].any() else ""
+    markers = sorted(shown["marker"].unique())
+    said = " ".join([*(["partly"] if "" in markers else []), *filter(None, markers)]) if any(markers) else ""
     title, anchor = f"{said}: {row.title(table)}" if said else row.title(table), anchor or f"figure-{name}"
     titles = list(shown["panel"].unique())
     drawn = []

@@ -19,10 +19,11 @@ from collmark.analysis.report.scatter import launches_for
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import findings as disturbances
 from collmark.core.errors import one_line
+from collmark.core.marker import NO_MEASUREMENT, Marker
 from collmark.core.record import Record, Status
 from collmark.core.units import format_nbytes
 
-SIMULATED = "SIMULATED, not measured: "
+SIMULATED = f"{Marker.SIMULATED}, not measured: "
 LOCAL_TIERS = ("loopback", "shared-memory")
 WANTED = 0.05
 """Relative half-width that is good enough for most uses, as the default precision is."""
@@ -140,7 +141,7 @@ def _unfitted(material: Material, run: str, fits: list[Fit]) -> str:
     one = rows.iloc[0]
     value = interval_words(microseconds, one["center"], one["center_lower"], one["center_upper"])
     size = f" at {format_nbytes(int(one['nbytes']))}" if one["nbytes"] else ""
-    said = SIMULATED if one["simulated"] else ""
+    said = f"{one['marker']}, not measured: " if one["marker"] else ""
     return f"{said}{one['operation']} over {one['tier']} takes {value} µs{size}{_why(material, run, fits)}."
 
 
@@ -220,6 +221,12 @@ def _failed(_material: Material, records: list[Record]) -> str:
     return f"Look at the {len(failed)} records that failed, {one_line(str(failed[0].case))} first (see warnings)."
 
 
+def _tested(_material: Material, records: list[Record]) -> str:
+    if any(record.marker is not Marker.TEST for record in records):
+        return ""
+    return f"Measure with a GPU for each rank: {NO_MEASUREMENT[Marker.TEST]}."
+
+
 def _scheduler(_material: Material, records: list[Record]) -> str:
     over = [r for r in records if r.oversubscribed and r.case.scheduling is Scheduling.OTHER]
     if not over:
@@ -268,5 +275,5 @@ def _quiet(_material: Material, _records: list[Record]) -> str:
     return "Nothing that was looked for disturbed these figures: use them within the sizes measured."
 
 
-_RULES = (_wrong, _failed, _scheduler, _single, _unstable, _disturbed, _wide, _misfit, _quiet)
+_RULES = (_wrong, _failed, _tested, _scheduler, _single, _unstable, _disturbed, _wide, _misfit, _quiet)
 """What to do, the most pressing first; the first that has something to say speaks."""

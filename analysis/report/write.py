@@ -10,6 +10,7 @@ from collmark.analysis.report.content import Section
 from collmark.analysis.report.html import Page, to_html
 from collmark.analysis.report.markdown import to_markdown
 from collmark.analysis.report.material import Material
+from collmark.core.marker import NO_MEASUREMENT
 
 
 class Format(StrEnum):
@@ -29,9 +30,11 @@ def page_of(material: Material) -> Page:
     """Return what stands around the sections."""
     names = ", ".join(material.names[one.name] for one in material.results)
     records = [record for one in material.results for record in one.records]
-    simulated = [record.simulated for record in records]
-    banner = ""
-    if any(simulated):
-        some = "No figure here was measured" if all(simulated) else "Figures marked so were not measured"
-        banner = f"SIMULATED. {some}: they come from a simulation, and decide nothing about any machine."
+    markers = list(dict.fromkeys(record.marker for record in records))
+    some = "Figures marked so were not measured" if None in markers else "No figure here was measured"
+    banner = " ".join(
+        f"{marker}. {some}: {NO_MEASUREMENT[marker]}; such figures decide nothing about any machine."
+        for marker in markers
+        if marker
+    )
     return Page(title=f"collmark report: {names}", banner=banner, made_by=f"collmark {__version__}")

@@ -58,7 +58,7 @@ def row(
 @pytest.mark.parametrize("operation", ["all_reduce", "bidirectional_stream"])
 def test_no_line_is_wider_than_asked_and_nothing_is_lost(width: int, operation: str) -> None:
     rows = [row(operation, 2**k, 1e-6 * 2**k) for k in range(4, 34, 3)]
-    lines = result_lines(rows, simulated=True, width=width, paint=plain)
+    lines = result_lines(rows, marker="SIMULATED", width=width, paint=plain)
     assert max(map(len, lines)) <= width
     words = " ".join(lines).split()
     for column in (*case_columns(rows), *result_columns(rows)):
@@ -89,7 +89,7 @@ def test_every_operation_fits(width: int, operation: str, dtype: str) -> None:
     few = [row(operation, 2**k - 1, 1e-6 * 2**k, dtype=dtype, launches=1) for k in range(4, 34, 3)]
     many = [row(operation, 2**k - 1, 1e-9 * 2**k, dtype=dtype, status=Status.UNSTABLE) for k in range(4, 34, 3)]
     rows = [*few, *many, row(operation, 8, None, dtype=dtype, status=Status.FAILED)]
-    lines = result_lines(rows, simulated=True, width=width, paint=plain)
+    lines = result_lines(rows, marker="SIMULATED", width=width, paint=plain)
     assert max(map(len, lines)) <= width
     assert not any("..." in line for line in lines)
     assert " ".join(lines).count(operation) == len(rows)
@@ -117,11 +117,9 @@ def test_unit_never_changes(values: list[float]) -> None:
 
 
 def test_number_of_launches_has_a_column_where_it_differs() -> None:
-    same = result_lines(
-        [row("all_reduce", 8, 1.0), row("all_reduce", 16, 1.0)], simulated=False, width=100, paint=plain
-    )
+    same = result_lines([row("all_reduce", 8, 1.0), row("all_reduce", 16, 1.0)], marker="", width=100, paint=plain)
     other = result_lines(
-        [row("all_reduce", 8, 1.0), row("all_reduce", 16, 1.0, launches=1)], simulated=False, width=100, paint=plain
+        [row("all_reduce", 8, 1.0), row("all_reduce", 16, 1.0, launches=1)], marker="", width=100, paint=plain
     )
     assert "over 5 launches" in " ".join(same)
     assert "over n launches, in brackets: inside one" in " ".join(" ".join(other).split())
@@ -130,5 +128,5 @@ def test_number_of_launches_has_a_column_where_it_differs() -> None:
 
 def test_other_placements_have_tables_of_their_own() -> None:
     rows = [row("all_reduce", 8, 1.0, ranks=8), row("all_reduce", 8, 1.0, ranks=16)]
-    lines = result_lines(rows, simulated=False, width=100, paint=plain)
+    lines = result_lines(rows, marker="", width=100, paint=plain)
     assert sum(line.startswith("operation") for line in lines) == 2

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.gpus import sharing
 from tests.mpi_libraries import path_of
 
 from collmark.bench.backends.index import BACKENDS
@@ -16,7 +17,7 @@ from collmark.bench.event import PipedEvent
 from collmark.bench.job import Job
 from collmark.bench.launchers.start import launch_of
 from collmark.bench.simulation.launch import simulate_launch
-from collmark.core.case import Case
+from collmark.core.case import Case, Device
 from collmark.core.dtype import DTYPES
 from collmark.core.expansion import expand
 from collmark.core.operation_table import OPERATIONS
@@ -126,6 +127,9 @@ def launched(tmp_path_factory: pytest.TempPathFactory) -> Launched:
     @functools.cache
     def once(backend: str, ranks: int, place: str) -> dict[tuple[str, str, str], list[Record]]:
         with pytest.MonkeyPatch.context() as patch:
+            if BACKENDS[backend].capability.device is Device.CUDA:
+                for name, value in sharing(ranks).items():
+                    patch.setenv(name, value)
             if backend == "simulated":
                 patch.setattr(os, "fsync", lambda _descriptor: None)
             folder = carry_out(backend, ranks, tmp_path_factory.mktemp(backend) / f"run-{ranks}", place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.contract.conftest import RAGGED, Launched, combinations, refusal
+from tests.gpus import sharing
 from tests.mpi_libraries import PLACES, WHEEL
 
 from collmark.bench.backends.index import BACKENDS
@@ -45,9 +46,11 @@ LAUNCHES = [
 every_launch = pytest.mark.parametrize(("backend", "ranks", "library"), LAUNCHES)
 
 
-def skip_unless_there(backend: str) -> None:
+def skip_unless_there(backend: str, ranks: int) -> None:
     if missing := BACKENDS[backend].missing():
         pytest.skip(missing)
+    if backend == "nccl":
+        sharing(ranks)
 
 
 def effective(operation: str, requested: int, ranks: int, itemsize: int) -> int:
@@ -76,7 +79,7 @@ def received_elements(record: Record, ranks: int) -> int:
 def test_operation(
     launched: Launched, backend: str, ranks: int, library: str, combination: tuple[str, str, str]
 ) -> None:
-    skip_unless_there(backend)
+    skip_unless_there(backend, ranks)
     operation = combination[0]
     if undeclared := refusal(backend, ranks, *combination):
         pytest.skip(f"{backend} {undeclared}")
@@ -144,14 +147,30 @@ def check_facts(record: Record, backend: str) -> None:
     if backend == "mpi":
         assert record.evidence.tier is (Tier.SHARED_MEMORY if case.placement.ranks > 1 else Tier.UNKNOWN)
         assert case.thread_level == "funneled"
+    if backend == "nccl":
+        assert record.evidence.tier is (Tier.SHARED_GPU if sharing(case.placement.ranks) else Tier.UNKNOWN)
+    check_device(record, is_asynchronous=backend == "nccl")
     assert record.evidence.because
+
+
+def check_device(record: Record, *, is_asynchronous: bool) -> None:
+    if not is_asynchronous:
+        assert (record.enqueue, record.device) == (None, None)
+        return
+    assert record.timing is not None
+    assert record.ranks is not None
+    assert record.enqueue is not None
+    assert record.device is not None
+    assert record.enqueue > 0 < record.device
+    if not record.timing.cut:  # both are then over the same repetitions, and in each of them queueing is a part
+        assert record.enqueue <= record.ranks.longest
 
 
 @pytest.mark.timeout(300)
 @every_launch
 @pytest.mark.parametrize("operation", [name for name, row in OPERATIONS.items() if row.rooted])
 def test_another_root(launched: Launched, backend: str, ranks: int, library: str, operation: str) -> None:
-    skip_unless_there(backend)
+    skip_unless_there(backend, ranks)
     if operation not in BACKENDS[backend].capability.operations:
         pytest.skip(f"{backend} has no {operation}")
     found = [
@@ -172,7 +191,7 @@ def test_another_root(launched: Launched, backend: str, ranks: int, library: str
 def test_all_that_is_declared_was_measured_and_nothing_else(
     launched: Launched, backend: str, ranks: int, library: str
 ) -> None:
-    skip_unless_there(backend)
+    skip_unless_there(backend, ranks)
     declared = {combination for combination in combinations() if not refusal(backend, ranks, *combination)}
     assert set(launched(backend, ranks, library)) == declared
 
@@ -193,7 +212,7 @@ def test_refusals_are_few_and_have_their_reasons() -> None:
         }
         for backend in BACKENDS
     }
-    assert refused["simulated"] == {}
+    assert refused["simulated"] == refused["nccl"] == {}
     assert {(dtype, reduction) for _operation, dtype, reduction in refused["gloo"]} == {
         (name, "avg") for name, dtype in DTYPES.items() if dtype.is_integer
     }

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.gpus import sharing
 
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.event import PipedEvent
@@ -18,15 +19,16 @@ from collmark.core.plan import Plan
 from collmark.core.record import SCHEMA_VERSION, Record, Run, Status
 from collmark.core.store import RunFolder
 
-pytestmark = pytest.mark.skipif(bool(BACKENDS["gloo"].missing()), reason=BACKENDS["gloo"].missing() or "torch is there")
+RANKS = 2
+every_backend = pytest.mark.parametrize("backend", ["gloo", pytest.param("nccl", marks=pytest.mark.gpu)])
 
-# Stands in for the interpreter that a rank is started with: what gloo's calls leave behind is changed on one rank.
+# Stands in for the interpreter that a rank is started with: what torch's calls leave behind is changed on one rank.
 INTERPRETER = """\
 #!{python}
 import runpy
 import sys
 
-from collmark.bench.backends import gloo
+from collmark.bench.backends.torch_calls import CALLS, QUEUED_CALLS
 
 
 def corrupting(make):
@@ -48,27 +50,32 @@ def corrupting(make):
     return wrapped
 
 
-gloo._CALLS = {{name: corrupting(make) if name != "barrier" else make for name, make in gloo._CALLS.items()}}
+for table in (CALLS, QUEUED_CALLS):
+    table.update({{name: corrupting(make) for name, make in table.items() if name != "barrier"}})
 sys.argv = ["process", *sys.argv[sys.argv.index("collmark.bench.process") + 1 :]]
 runpy.run_module("collmark.bench.process", run_name="__main__", alter_sys=True)
 """
 
 
-def launch(path: Path, monkeypatch: pytest.MonkeyPatch, *, fault: str, after: int) -> list[Record]:
+def launch(path: Path, monkeypatch: pytest.MonkeyPatch, backend: str, *, fault: str, after: int) -> list[Record]:
+    if missing := BACKENDS[backend].missing():
+        pytest.skip(missing)
+    for name, value in sharing(RANKS).items() if backend == "nccl" else ():
+        monkeypatch.setenv(name, value)
     interpreter = path / "python"
     interpreter.write_text(INTERPRETER.format(python=sys.executable, fault=fault, after=after))
     interpreter.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(interpreter))
-    plan = Plan(operations=tuple(OPERATIONS), sizes="400B", messages=4, case_budget=0.1)
-    placement = Placement(ranks_per_node=2)
-    cases = expand(plan, placement, {"gloo": BACKENDS["gloo"].capability}).cases
+    plan = Plan(operations=tuple(OPERATIONS), backends=(backend,), sizes="400B", messages=4, case_budget=0.1)
+    placement = Placement(ranks_per_node=RANKS)
+    cases = expand(plan, placement, {backend: BACKENDS[backend].capability}).cases
     run = Run(
         schema_version=SCHEMA_VERSION, label="", created="", version="", command=[], plan=plan, cases=list(cases),
         notices=[],
     )  # fmt: skip
     folder = RunFolder.create(path / "run", run)
     job = Job(
-        folder=str(folder.path), launch=1, backend="gloo", placement=placement, cases=cases, plan=plan, budget=1e6,
+        folder=str(folder.path), launch=1, backend=backend, placement=placement, cases=cases, plan=plan, budget=1e6,
         samples_left=0, launcher="collmark",
     )  # fmt: skip
 
@@ -79,9 +86,12 @@ def launch(path: Path, monkeypatch: pytest.MonkeyPatch, *, fault: str, after: in
     return [record for record in folder.records() if record.sentinel is None]
 
 
+@every_backend
 @pytest.mark.parametrize("after", [0, 3], ids=["at once", "only later"])
-def test_one_wrong_element_gives_a_wrong_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
-    records = launch(tmp_path, monkeypatch, fault="element", after=after)
+def test_one_wrong_element_gives_a_wrong_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str, after: int
+) -> None:
+    records = launch(tmp_path, monkeypatch, backend, fault="element", after=after)
     assert {record.case.operation for record in records} == set(OPERATIONS)
     for record in records:
         operation = record.case.operation
@@ -95,9 +105,10 @@ def test_one_wrong_element_gives_a_wrong_record(tmp_path: Path, monkeypatch: pyt
         assert record.timing is None
 
 
-def test_data_of_an_earlier_call_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@every_backend
+def test_data_of_an_earlier_call_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     # After the third call nothing is done any more: what the first ones left lies in the buffers.
-    for record in launch(tmp_path, monkeypatch, fault="idle", after=3):
+    for record in launch(tmp_path, monkeypatch, backend, fault="idle", after=3):
         if record.case.operation != "barrier":
             assert record.status is Status.WRONG, record.case
             # All of the second check, but for what a broadcast's root had all along.

@@ -32,7 +32,7 @@ def prepared(
 @pytest.mark.parametrize(("there", "ranks"), [(1, 1), (2, 2), (8, 8), (64, 8)])
 def test_as_many_ranks_as_cores_but_at_most_8(cores: Cores, there: int, ranks: int) -> None:
     cores(there)
-    assert default_ranks() == ranks
+    assert default_ranks(("gloo",)) == ranks
     assert prepared(SMALL).plan.placements == (Placement(ranks_per_node=ranks),)
 
 

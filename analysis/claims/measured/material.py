@@ -13,7 +13,7 @@ from collmark.analysis.claims.measured.curve import Curve
 from collmark.analysis.columns import SERIES, Series
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fits, fit_frame
-from collmark.analysis.points import is_usable, measured, points
+from collmark.analysis.points import is_usable, measured, points, words_of_status
 from collmark.analysis.results import Results
 from collmark.core.operation import Estimand
 
@@ -83,7 +83,7 @@ class Material:
             times={nbytes: tuple(values) for nbytes, values in times.items()},
             fit=fits.of(series),
             refused=next((one.reason for one in fits.refused if one.series == series), ""),
-            left_out=", ".join(f"{count} {status}" for status, count in others["status"].value_counts().items()),
+            left_out=words_of_status(others),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from collmark.analysis.figures.words import ABSENT, gigabytes, microseconds
-from collmark.analysis.report.cells import SIMULATED, name_heading, status_cell, value_cells, with_interval
+from collmark.analysis.report.cells import name_heading, status_cell, value_cells, with_interval
 from collmark.analysis.report.content import Cell, Heading, Section, Table
 from collmark.analysis.report.material import Material
 from collmark.core.units import format_nbytes
@@ -49,7 +49,7 @@ def _row(one: dict[str, Any], told: list[str], wrong: int, checked: int) -> tupl
     seconds = one["center"]
     is_timed, nbytes = seconds > 0, one["nbytes"]
     return (
-        Cell(text=f"{one['operation']} {SIMULATED}" if one["simulated"] else one["operation"]),
+        Cell(text=f"{one['operation']} {one['marker']}".rstrip()),
         *(Cell(text=one[name]) for name in told),
         Cell(text=_size(nbytes, one["requested_nbytes"])),
         *value_cells(microseconds, seconds, one["center_lower"], one["center_upper"]),

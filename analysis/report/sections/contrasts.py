@@ -7,7 +7,7 @@ import pandas as pd
 from collmark.analysis.contrasts import AXES, contrasts
 from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.words import microseconds
-from collmark.analysis.report.cells import SIMULATED, name_heading, span_cell, value_cells, with_interval
+from collmark.analysis.report.cells import name_heading, span_cell, value_cells, with_interval
 from collmark.analysis.report.content import Block, Cell, Heading, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
@@ -55,7 +55,7 @@ def _row(one: dict[str, object], *, differs: bool) -> tuple[Cell, ...]:
     value, lower, upper = (float(str(one[name])) for name in ("ratio", "ratio_lower", "ratio_upper"))
     nbytes = int(str(one["nbytes"]))
     return (
-        Cell(text=f"{one['panel']} {SIMULATED}" if one["simulated"] else str(one["panel"])),
+        Cell(text=f"{one['panel']} {one['marker']}".rstrip()),
         Cell(text=format_nbytes(nbytes) if nbytes else "-"),
         Cell(text=str(one["base"])),
         Cell(text=str(one["other"])),

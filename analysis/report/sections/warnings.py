@@ -11,6 +11,7 @@ from collmark.analysis.report.sentences import LOCAL_TIERS
 from collmark.analysis.results import Results
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import findings
+from collmark.core.marker import NO_MEASUREMENT, Marker
 from collmark.core.record import Outcome, Record, Status
 
 NAMED = 5
@@ -97,8 +98,11 @@ def _counts(records: list[Record]) -> Iterator[Line]:
 def _limits(material: Material) -> Iterator[str]:
     records = [record for one in material.results for record in one.records]
     tiers = {record.evidence.tier.value for record in records}
-    if any(record.simulated for record in records):
+    markers = {record.marker for record in records}
+    if Marker.SIMULATED in markers:
         yield "SIMULATED figures come from a model with planted values: they decide nothing about any machine"
+    if Marker.TEST in markers:
+        yield f"TEST figures are those of an arrangement, not of a machine: {NO_MEASUREMENT[Marker.TEST]}"
     if tiers & set(LOCAL_TIERS):
         yield "loopback and shared memory: figures about one machine and its software, not about a network"
     if "unknown" in tiers:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from collmark.cli import figures
 from collmark.cli.console import Terminal
-from collmark.cli.table import SIMULATED_WORD, result_lines
+from collmark.cli.table import result_lines
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import findings
+from collmark.core.marker import NO_MEASUREMENT, markers_of
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
 from collmark.core.units import format_duration
@@ -33,8 +34,8 @@ NAMED = 3  # cases of one kind that are named
 def print_table(terminal: Terminal, run: Run, records: Sequence[Record]) -> None:
     """Write the table of a run to stdout."""
     rows = summarise(run.cases, records)
-    simulated = any(record.simulated for record in records)
-    lines = result_lines(rows, simulated=simulated, width=terminal.width(), paint=terminal.painter(sys.stdout))
+    marker = markers_of(records)
+    lines = result_lines(rows, marker=marker, width=terminal.width(), paint=terminal.painter(sys.stdout))
     terminal.out("\n".join(lines))
 
 
@@ -82,9 +83,9 @@ def warning_lines(run: Run, records: Sequence[Record]) -> list[str]:
             lines.append(f"note: {words}, run at SCHED_FIFO")
         else:
             lines.append(f"warning: {words}: these figures are a scheduler test")
-    if any(record.simulated for record in records):
-        lines.append(f"{SIMULATED_WORD}: no figure above was measured")
-    return lines
+    markers = dict.fromkeys(record.marker for record in records)
+    some = "some figures above were not measured" if None in markers else "no figure above was measured"
+    return lines + [f"{marker}: {some} ({NO_MEASUREMENT[marker]})" for marker in markers if marker]
 
 
 def wrong_words(records: Sequence[Record], status: Status) -> str:

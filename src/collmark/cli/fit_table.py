@@ -11,7 +11,7 @@ from collmark.analysis.models.fit import MOST_RMS, Fit, Fits, Quantity
 from collmark.cli import figures
 from collmark.cli.console import Terminal
 from collmark.cli.layout import CONTINUED, Align, Column, lay_out
-from collmark.cli.table import SIMULATED_WORD
+from collmark.core.marker import Marker
 from collmark.core.numeral import counted
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import compact_nbytes, format_about_nbytes, format_gigabytes_per_second, format_microseconds
@@ -67,7 +67,7 @@ def remarks(fit: Fit) -> list[str]:
     if fit.too_short:
         said.append(f"{counted(fit.too_short, 'launch')} not fitted: too few sizes with a usable time")
     if fit.left_out:
-        said.append(f"{counted(fit.left_out, 'record')} left out (unstable, wrong, failed or without a time)")
+        said.append(f"{counted(fit.left_out, 'record')} left out (unstable, wrong, failed, without a time, or a test)")
     return [f"{_words(fit.series)}: {sentence}" for sentence in said]
 
 
@@ -89,7 +89,7 @@ def _caption(fits: Sequence[Fit]) -> str:
         f"{series.run}: {series.backend}, {series.device}, {series.placement}, {series.tier_words}, "
         f"scheduling {series.scheduling}; {over}"
     )
-    return f"{SIMULATED_WORD} {words}" if series.simulated else words
+    return f"{Marker.SIMULATED} {words}" if series.simulated else words
 
 
 def _counts(fit: Fit) -> set[int]:

@@ -52,13 +52,12 @@ def list_runs(
 
 def _print_overviews(found: list[Overview], terminal: Terminal) -> None:
     from collmark.cli.layout import Align, Column, lay_out
-    from collmark.cli.table import SIMULATED_WORD
 
     def statuses(overview: Overview) -> str:
         if overview.problem:
             return "unreadable"
         words = ", ".join(f"{count} {status}" for status, count in overview.statuses.items())
-        return f"{SIMULATED_WORD} {words}".strip() if overview.simulated else words or "-"
+        return f"{overview.marker} {words}".strip() or "-"
 
     def operations(overview: Overview) -> str:
         names = ", ".join(overview.operations[:NAMED])

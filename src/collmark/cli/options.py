@@ -46,7 +46,9 @@ Reductions = Annotated[list[str] | None, typer.Option("--reduction", metavar="NA
 Backends = Annotated[
     list[str] | None, typer.Option("--backend", metavar="NAMES", help="What moves the bytes, as gloo.")
 ]
-Ranks = Annotated[str | None, typer.Option("--ranks", metavar="N", help="Local ranks; as many as cores, at most 8.")]
+Ranks = Annotated[
+    str | None, typer.Option("--ranks", metavar="N", help="Local ranks: as many as cores, at most 8; for nccl as GPUs.")
+]
 Launches = Annotated[
     str | None,
     typer.Option("--launches", metavar="N|auto", help="Fresh process sets, the unit of every interval (5)."),

@@ -18,8 +18,9 @@ from collmark.bench.runner import BudgetSpent, Finished
 from collmark.cli import figures
 from collmark.cli.console import Terminal
 from collmark.cli.display import Display
-from collmark.cli.table import SIMULATED_WORD, result_lines
+from collmark.cli.table import result_lines
 from collmark.core.case import Binding, Case, Scheduling
+from collmark.core.marker import Marker, markers_of
 from collmark.core.plan import AUTO
 from collmark.core.record import Outcome, Record
 from collmark.core.units import format_duration
@@ -231,7 +232,7 @@ class Narrator:
         lines = []
         if rows:
             painter = self._terminal.painter(sys.stderr)
-            lines = result_lines(rows, simulated=self.course.simulated, width=width - 1, paint=painter)
+            lines = result_lines(rows, marker=markers_of(self.course.records), width=width - 1, paint=painter)
             lines = lines[: height - 3]
         if hidden > 0:
             lines.append(f"... and {hidden} more cases")
@@ -276,4 +277,4 @@ def header_lines(event: RunStarted) -> list[str]:
         words += f", {event.kept} records kept, {event.records} to make"
     bound = f"at most {format_duration(event.at_most)}"
     words += f", {bound} of virtual time" if simulated else f", {bound}"
-    return [f"{SIMULATED_WORD} {words}" if simulated else words, f"results in {event.folder}"]
+    return [f"{Marker.SIMULATED} {words}" if simulated else words, f"results in {event.folder}"]

@@ -19,7 +19,6 @@ STATUS_STYLE = {
     Status.WRONG: "bad",
     Status.FAILED: "bad",
 }
-SIMULATED_WORD = "SIMULATED"
 
 
 def case_columns(rows: Sequence[Row]) -> list[Column]:
@@ -102,11 +101,11 @@ def _status(row: Row) -> str:
     return str(row.status) if some == records else f"{row.status} {some}/{records}"
 
 
-def caption(rows: Sequence[Row], *, simulated: bool) -> str:
-    """Return the line above a table: what was measured where, and what the intervals are over."""
+def caption(rows: Sequence[Row], *, marker: str) -> str:
+    """Return the line above a table: what was measured where, what the intervals are over, and whether it is none."""
     case = rows[0].case
     words = f"{case.backend}, {case.device}, {placement_words(case.placement)}; {interval_words(rows)}"
-    return f"{SIMULATED_WORD} {words}" if simulated else words
+    return f"{marker} {words}".lstrip()
 
 
 def interval_words(rows: Sequence[Row]) -> str:
@@ -129,11 +128,11 @@ def sections(rows: Sequence[Row]) -> list[list[Row]]:
     return list(groups.values())
 
 
-def result_lines(rows: Sequence[Row], *, simulated: bool, width: int, paint: Paint) -> list[str]:
+def result_lines(rows: Sequence[Row], *, marker: str, width: int, paint: Paint) -> list[str]:
     """Return the whole table of a run, a section for each backend and placement."""
     lines: list[str] = []
     for section in sections(rows):
         lines += [""] if lines else []
-        lines += textwrap.wrap(caption(section, simulated=simulated), width, subsequent_indent=CONTINUED)
+        lines += textwrap.wrap(caption(section, marker=marker), width, subsequent_indent=CONTINUED)
         lines += lay_out([*case_columns(section), *result_columns(section)], width, paint)
     return lines

@@ -43,6 +43,8 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
         Those of the others that can be called in place as well.
     cadences : tuple of Cadence
         How its calls can follow each other.
+    temperatures : tuple of Buffers
+        Which buffers it can be given.
     dtypes, reductions : tuple of str
         Names.
     except_for : mapping of (reduction, is_integer) to str
@@ -62,6 +64,7 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
     reductions: tuple[str, ...]
     also_in_place: tuple[str, ...] = ()
     cadences: tuple[Cadence, ...] = (Cadence.ISOLATED, Cadence.STREAMING)
+    temperatures: tuple[Buffers, ...] = tuple(Buffers)
     except_for: Mapping[tuple[str, bool], str] = {}
     device: Device = Device.CPU
     forms: tuple[Form, ...] = (Form.BLOCKING,)
@@ -219,10 +222,14 @@ def _refusal(capability: Capability, point: _Point, ranks: int) -> str:
     refused = capability.refusal(operation, dtype, reduction)
     if refused:
         return f"{what}: {refused}"
-    if point.form not in capability.forms:
-        return f"has no {point.form} form; it has {', '.join(capability.forms)}"
-    if point.cadence not in capability.cadences:
-        return f"has no {point.cadence} cadence; it has {', '.join(capability.cadences)}"
+    ways = (
+        ("form", point.form, capability.forms),
+        ("cadence", point.cadence, capability.cadences),
+        ("buffers", point.buffers, capability.temperatures),
+    )
+    for kind, way, known in ways:
+        if way not in known:
+            return f"has no {way} {kind}; it has {', '.join(known)}"
     # With one result for all epochs stale data would pass.
     if reduction and contribution_of(reduction, ranks, dtype).span < 2:
         return f"{what}: a result over {counted(ranks, 'rank')} cannot be checked exactly"

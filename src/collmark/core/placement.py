@@ -22,6 +22,8 @@ class Tier(StrEnum):
     RDMA = "rdma"
     TCP = "tcp"
     SIMULATED = "simulated"
+    SHARED_GPU = "shared-gpu"
+    """Ranks share a GPU and go over sockets: an arrangement to test in, whose figures measure nothing."""
     UNKNOWN = "unknown"
 
 

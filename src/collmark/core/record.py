@@ -18,6 +18,7 @@ import msgspec
 
 from collmark.core.bounds import Count, NotNegative, Ordinal, Share
 from collmark.core.case import Case
+from collmark.core.marker import Marker
 from collmark.core.operation import Estimand
 from collmark.core.placement import Fabric, Tier
 from collmark.core.plan import Plan
@@ -206,6 +207,13 @@ class Record(_Stored, frozen=True, kw_only=True):
     sentinel: Annotated[Sentinel | None, meaning("a repeat of the sentinel case, kept apart")] = None
     error: Annotated[str, meaning("why it failed")] = ""
     samples: Annotated[SampleReference | None, meaning("raw time stamps, while the run's share lasts")] = None
+
+    @property
+    def marker(self) -> Marker | None:
+        """What is said wherever its figures stand; None where they are a measurement."""
+        if self.simulated:
+            return Marker.SIMULATED
+        return Marker.TEST if self.evidence.tier is Tier.SHARED_GPU else None
 
     @property
     def oversubscribed(self) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 from collmark.core.case import Case
 from collmark.core.errors import CollmarkError
+from collmark.core.marker import markers_of
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
 from collmark.core.record import ENTERS, SEVERITY, Record, Run, Status
 from collmark.core.statistics import log_t_interval
@@ -188,6 +189,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         Records of each status.
     simulated : bool
         Whether any figure comes from a simulation.
+    marker : str
+        Why figures are no measurement, in a word; empty where all are one.
     problem : str
         Why the records cannot be read; empty where they can.
     """
@@ -204,6 +207,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     expected: int
     statuses: dict[str, int]
     simulated: bool
+    marker: str = ""
     problem: str = ""
 
 
@@ -230,6 +234,7 @@ def overviews(root: Path) -> list[Overview]:
                 expected=expected_records(run),
                 statuses={str(status): count for status, count in count_statuses(records).items()},
                 simulated=any(record.simulated for record in records),
+                marker=markers_of(records),
                 problem=problem,
             )
         )

@@ -197,7 +197,7 @@ def preview(plan: Plan, ranks: int | None) -> Preview:
     check_plan(plan)
     if ranks is not None and plan.placements:
         raise UsageError(f"--ranks {ranks}: the plan has placements of its own; leave one of them away")
-    placements = plan.placements or (Placement(ranks_per_node=ranks or default_ranks()),)
+    placements = plan.placements or (Placement(ranks_per_node=ranks or default_ranks(plan.backends)),)
     plan = msgspec.structs.replace(plan, placements=placements)
     capabilities = {name: BACKENDS[name].capability for name in BACKENDS}
     expansions = [expand(plan, placement, capabilities) for placement in placements]
@@ -232,6 +232,9 @@ def _obstacles(plan: Plan) -> list[str]:
             f"{counted(most, 'rank')} per node on the {counted(cores, 'core')} of this machine would need "
             "--oversubscribe"
         )
+    gpus = [len(devices) for name in plan.backends if (devices := BACKENDS[name].devices())]
+    if gpus and most > min(gpus):
+        found.append(f"{counted(most, 'rank')} per node, and {counted(min(gpus), 'GPU')} on this machine: one a rank")
     if any(placement.nodes > 1 for placement in plan.placements):
         found.append("several nodes need a launcher that reaches them, as srun collmark run PLAN")
     return found

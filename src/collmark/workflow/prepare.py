@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from collmark.bench import environment, scheduling
+from collmark.bench.backends.gpu_seat import SHARED, check_local_ranks, is_asked
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.backends.mpi_library import check_launcher, choose
 from collmark.bench.launchers.joined import Joined
@@ -86,6 +87,7 @@ def prepare(plan: Plan, *, ranks: int | None, oversubscribe: bool, joined: Joine
     if _measures(plan):
         _check_cores(plan, oversubscribe=oversubscribe, joined=joined)
         warnings += _scheduling_warnings(plan)
+        warnings += _gpu_warnings(plan, joined)
     capabilities = {name: BACKENDS[name].capability for name in BACKENDS}
     expansions = [expand(plan, placement, capabilities) for placement in plan.placements]
     cases = tuple(case for expansion in expansions for case in expansion.cases)
@@ -155,9 +157,10 @@ def _measures(plan: Plan) -> bool:
     return any(name != SIMULATED for name in plan.backends)
 
 
-def default_ranks() -> int:
-    """Return as many ranks as cores, at most 8."""
-    return min(MOST_DEFAULT_RANKS, environment.usable_cores())
+def default_ranks(backends: Sequence[str]) -> int:
+    """Return the most ranks that suit all backends: one a device, or one a core and at most 8 where none is needed."""
+    cores = min(MOST_DEFAULT_RANKS, environment.usable_cores())
+    return min(len(BACKENDS[name].devices()) or cores for name in backends)
 
 
 def _placements(plan: Plan, ranks: int | None, joined: Joined | None) -> tuple[Placement, ...]:
@@ -181,7 +184,7 @@ def _placements(plan: Plan, ranks: int | None, joined: Joined | None) -> tuple[P
         if ranks < 1:
             msg = f"--ranks {ranks}: must be at least 1"
             raise UsageError(msg)
-    placements = plan.placements or (Placement(ranks_per_node=ranks or default_ranks()),)
+    placements = plan.placements or (Placement(ranks_per_node=ranks or default_ranks(plan.backends)),)
     far = [p for p in placements if p.nodes > 1]
     if far and _measures(plan):
         msg = f"placement {far[0]}: several nodes need a launcher that reaches them, as srun collmark run PLAN"
@@ -202,6 +205,18 @@ def _check_cores(plan: Plan, *, oversubscribe: bool, joined: Joined | None) -> N
             f"use --ranks {cores}, or --oversubscribe if that is what you want"
         )
         raise UsageError(msg)
+
+
+def _gpu_warnings(plan: Plan, joined: Joined | None) -> list[str]:
+    """Check that every rank has a GPU of its own; those of a launcher are counted when they are there."""
+    counts = [len(BACKENDS[name].devices()) for name in plan.backends if BACKENDS[name].devices()]
+    if not counts:
+        return []
+    if is_asked():
+        return [SHARED]
+    if joined is None:
+        check_local_ranks(max(placement.ranks_per_node for placement in plan.placements), min(counts))
+    return []
 
 
 def _scheduling_warnings(plan: Plan) -> list[str]:

@@ -39,7 +39,7 @@ def repetitions_of(panels: Sequence[str] = ("all_reduce, 16 B",), count: int = 4
     rows = [
         pd.DataFrame(
             {
-                "panel": panel, "swatch": "tier-loopback", "simulated": False, "launch": launch, "shown": True,
+                "panel": panel, "swatch": "tier-loopback", "marker": "", "launch": launch, "shown": True,
                 "seconds": 1e-4 * random.lognormal(0, 0.1, count),
             }
         )
