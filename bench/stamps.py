@@ -10,6 +10,7 @@ from collmark.bench.rank import DEVICE, ENTER, EXIT, QUEUED
 from collmark.core.operation import Estimand
 
 NS = 1e-9
+CLOCK_SHARE = 0.05  # of T, that clocks of several hosts may be off
 
 
 class Stamps(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,12 +23,15 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
     starts_I : array of int64 or None
         Agreed start of each repetition on the common clock, ns.
     comparable : bool
-        All stamps come from one clock.
+        All stamps come from one clock, or were mapped onto one.
+    error : float
+        Bound in s of the error between stamps of any two ranks; 0 for one clock.
     """
 
     layers_SRI: NDArray[np.int64]
     starts_I: NDArray[np.int64] | None
     comparable: bool
+    error: float = 0.0
 
     @property
     def repetitions(self) -> int:
@@ -50,11 +54,19 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
     def after(self, cut: int) -> Stamps:
         """Return the stamps without the first `cut` repetitions."""
         starts = None if self.starts_I is None else self.starts_I[cut:]
-        return Stamps(layers_SRI=self.layers_SRI[:, :, cut:], starts_I=starts, comparable=self.comparable)
+        return msgspec.structs.replace(self, layers_SRI=self.layers_SRI[:, :, cut:], starts_I=starts)
 
     def first_ranks(self, count: int) -> Stamps:
         """Return the stamps of ranks 0 to `count` - 1."""
-        return Stamps(layers_SRI=self.layers_SRI[:, :count], starts_I=self.starts_I, comparable=self.comparable)
+        return msgspec.structs.replace(self, layers_SRI=self.layers_SRI[:, :count])
+
+    def tells(self, seconds: float) -> bool:
+        """Whether the clocks are good enough for entries and exits of several ranks to tell such a time."""
+        return self.comparable and (self.error == 0 or self.error < CLOCK_SHARE * seconds)
+
+    def apart(self) -> Stamps:
+        """Return the same as stamps of clocks that cannot be compared."""
+        return msgspec.structs.replace(self, starts_I=None, comparable=False)
 
     def queued_RI(self) -> NDArray[np.float64] | None:
         """Time from entry until the call was queued, in s; None if blocking."""
@@ -78,6 +90,7 @@ def joined(blocks: list[Stamps]) -> Stamps:
         layers_SRI=np.concatenate([block.layers_SRI for block in blocks], axis=2),
         starts_I=np.concatenate(starts) if len(starts) == len(blocks) else None,
         comparable=all(block.comparable for block in blocks),
+        error=max(block.error for block in blocks),
     )
 
 

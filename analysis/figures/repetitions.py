@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,6 @@ from collmark.analysis.columns import Column
 from collmark.analysis.results import Results
 from collmark.core.errors import CollmarkError
 from collmark.core.operation import Estimand
-from collmark.core.record import Record
 from collmark.core.store import read_samples
 from collmark.core.units import NANOSECONDS_PER_SECOND
 
@@ -28,15 +27,15 @@ REPETITION: dict[str, Column] = {
 """The columns of :func:`repetitions`, in their order."""
 
 
-def repetitions(results: Iterable[Results], cases: Collection[tuple[str, str]]) -> tuple[pd.DataFrame, list[str]]:
+def repetitions(results: Iterable[Results], cases: Mapping[tuple[str, str], str]) -> tuple[pd.DataFrame, list[str]]:
     """Return the repetitions of some cases, and what could not be read, in words.
 
     Parameters
     ----------
     results : iterable of Results
         With their folders.
-    cases : collection of (str, str)
-        Name of the run and key of the case.
+    cases : dict of (str, str) to str
+        What T is on the curve that a case lies on, by the name of the run and the key of the case.
 
     Returns
     -------
@@ -46,7 +45,7 @@ def repetitions(results: Iterable[Results], cases: Collection[tuple[str, str]]) 
     found: list[pd.DataFrame] = []
     problems: list[str] = []
     for one in results:
-        wanted = {case for run, case in cases if run == one.name}
+        wanted = {case: Estimand(estimand) for (run, case), estimand in cases.items() if run == one.name}
         for record in one.records:
             if one.folder is None or record.samples is None or record.timing is None or record.sentinel is not None:
                 continue
@@ -57,7 +56,7 @@ def repetitions(results: Iterable[Results], cases: Collection[tuple[str, str]]) 
             except CollmarkError as error:
                 problems.append(str(error))
                 continue
-            seconds = times_of(record, stamps_SRI)[record.timing.cut :]
+            seconds = times_of(stamps_SRI, wanted[record.case.key], record.case.messages)[record.timing.cut :]
             own = {"run": one.name, "case": record.case.key, "launch": record.launch, "seconds": seconds}
             found.append(pd.DataFrame(own))
     kinds = {name: "str" if column.kind == "str" else column.kind for name, column in REPETITION.items()}
@@ -65,10 +64,9 @@ def repetitions(results: Iterable[Results], cases: Collection[tuple[str, str]]) 
     return table.astype(kinds), problems
 
 
-def times_of(record: Record, stamps_SRI: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return T of each repetition in s, as the record's summary has it: ranks first, repetitions later."""
+def times_of(stamps_SRI: NDArray[np.int64], estimand: Estimand, messages: int) -> NDArray[np.float64]:
+    """Return T of each repetition in s, as a record's summary has it: ranks first, repetitions later."""
     enter, left = stamps_SRI[ENTER], stamps_SRI[EXIT]
-    estimand = record.case.estimand if record.timing is None else record.timing.estimand
     nanoseconds: NDArray[np.float64]
     match estimand:
         case Estimand.LAST_IN_LAST_OUT:
@@ -78,7 +76,7 @@ def times_of(record: Record, stamps_SRI: NDArray[np.int64]) -> NDArray[np.float6
         case Estimand.HALF_ROUND_TRIP:
             nanoseconds = (left[0] - enter[0]) / 2
         case Estimand.PER_MESSAGE:
-            nanoseconds = (left[0] - enter[0]) / record.case.messages
+            nanoseconds = (left[0] - enter[0]) / messages
         case _:
             nanoseconds = (left - enter).max(axis=0)
     return nanoseconds / NANOSECONDS_PER_SECOND

@@ -107,7 +107,7 @@ def test_a_start_is_agreed(pair: Room) -> None:
     thread = threading.Thread(target=lambda: starts.append(pair.spokes[1].ready()))
     thread.start()
     pair.hub.await_ready()
-    pair.hub.send_start(-(2**40))
+    pair.hub.send_starts([0, -(2**40)])
     thread.join(5)
     assert starts == [-(2**40)]
 
@@ -124,7 +124,7 @@ def test_a_rank_that_left_is_named(pair: Room) -> None:
         pair.hub.await_ready()
     with pytest.raises(MeasurementError, match="rank 1"):  # noqa: PT012 - the first sends may still be buffered
         for _attempt in range(100):
-            pair.hub.send_start(1)
+            pair.hub.send_starts([1, 1])
             time.sleep(0.01)
 
 

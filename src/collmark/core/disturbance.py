@@ -1,4 +1,4 @@
-"""What disturbed a run, said in words: ranks that enter late, launches that drift.
+"""What disturbed a run, said in words: ranks that enter late, launches that drift, clocks that are off.
 
 A finding must be unlikely by chance (1 in 1,000) and large enough to matter; what is named here was measured, and
 what is not named was not ruled out.
@@ -13,13 +13,15 @@ import msgspec
 
 from collmark.core.estimate import Estimate
 from collmark.core.numeral import counted
+from collmark.core.operation import Estimand
 from collmark.core.quantile import normal_quantile
-from collmark.core.record import Record, Run, Sentinel
+from collmark.core.record import Clock, Record, Run, Sentinel
 from collmark.core.units import format_microseconds
 
 CHANCE = 0.001  # by which a finding may come about without a cause
 LEAST_LATENESS = 0.1  # of T, below which a late rank does not matter
 LEAST_DRIFT = 0.05  # relative, below which a drift does not matter
+MOST_NOTES = 3  # on clocks
 LEAST_SHARE = 0.1  # of the records in which a rank must be late to be named for a run
 
 
@@ -82,7 +84,7 @@ def drift_of(records: Iterable[Record]) -> Estimate | None:
         if record.sentinel is not None and record.timing is not None
     }
     start, end = marks.get(Sentinel.START), marks.get(Sentinel.END)
-    if start is None or end is None:
+    if start is None or end is None or start.estimand is not end.estimand:
         return None
     widths = []
     for timing in (start, end):
@@ -107,9 +109,9 @@ def drift_of(records: Iterable[Record]) -> Estimate | None:
 
 
 def findings(run: Run, records: Sequence[Record]) -> list[str]:
-    """Return one sentence for every rank that is late in many records and every launch that drifted."""
+    """Return one sentence for every rank that is late in many records, every launch that drifted, and on clocks."""
     measured = [record for record in records if record.sentinel is None]
-    sentences = _stragglers(run, measured)
+    sentences = _stragglers(run, measured) + _clocks(measured)
     for launch in run.launches:
         own = [record for record in records if record.launch == launch.id]
         ratio = drift_of(own)
@@ -142,3 +144,19 @@ def _stragglers(run: Run, records: Sequence[Record]) -> list[str]:
             f"{counted(judged, 'record')}: last in {share:.0%} of repetitions, by {format_microseconds(delay)} us"
         )
     return sentences
+
+
+def _clocks(records: Sequence[Record]) -> list[str]:
+    """Return how well the clocks of several hosts could be compared, and which of them did what no model foresaw."""
+    modelled = [(r, r.clock_model, r.timing) for r in records if r.clock_model is not None and r.timing is not None]
+    local = sum(timing.estimand is Estimand.LONGEST_LOCAL for _record, _model, timing in modelled)
+    told = [model.error / timing.median for record, model, timing in modelled if record.clock is Clock.MODELLED]
+    sentences = []
+    if told:
+        of_all = f"{len(told)} of {counted(len(modelled), 'record')}"
+        sentences.append(f"the clocks of several hosts are off by at most {max(told) * 100:.1f} % of T in {of_all}")
+    if local:
+        of_all = f"{local} of {counted(len(modelled), 'record')}"
+        sentences.append(f"T is {Estimand.LONGEST_LOCAL}, skew included, where clocks cannot tell better: in {of_all}")
+    notes = [model.note for _record, model, _timing in modelled]
+    return sentences + list(dict.fromkeys(filter(None, notes)))[:MOST_NOTES]
