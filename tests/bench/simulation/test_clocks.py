@@ -225,7 +225,7 @@ def test_a_coarse_clock_is_part_of_the_bound(measure: MeasureAll) -> None:
     assert off_R[1] <= coarse.model.bound[0]
 
 
-def test_without_planted_clocks_hosts_read_the_virtual_clock(measure: MeasureAll) -> None:
+def test_without_planted_clocks_hosts_read_the_virtual_clock() -> None:
     team = SimulatedTeam(Simulation(), 4, 1, nodes=2)
     team.common.settle(1.0, 1e-9)
     assert team.clock is Clock.VIRTUAL
