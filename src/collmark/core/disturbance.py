@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from collmark.core.errors import one_line
 from collmark.core.estimate import Estimate
 from collmark.core.numeral import counted
 from collmark.core.operation import Estimand
@@ -111,7 +112,7 @@ def drift_of(records: Iterable[Record]) -> Estimate | None:
 def findings(run: Run, records: Sequence[Record]) -> list[str]:
     """Return one sentence for every rank that is late in many records, every launch that drifted, and on clocks."""
     measured = [record for record in records if record.sentinel is None]
-    sentences = _stragglers(run, measured) + _clocks(measured)
+    sentences = _stragglers(run, measured) + _clock_notes(measured)
     for launch in run.launches:
         own = [record for record in records if record.launch == launch.id]
         ratio = drift_of(own)
@@ -146,17 +147,24 @@ def _stragglers(run: Run, records: Sequence[Record]) -> list[str]:
     return sentences
 
 
-def _clocks(records: Sequence[Record]) -> list[str]:
-    """Return how well the clocks of several hosts could be compared, and which of them did what no model foresaw."""
-    modelled = [(r, r.clock_model, r.timing) for r in records if r.clock_model is not None and r.timing is not None]
-    local = sum(timing.estimand is Estimand.LONGEST_LOCAL for _record, _model, timing in modelled)
-    told = [model.error / timing.median for record, model, timing in modelled if record.clock is Clock.MODELLED]
+def clock_words(records: Iterable[Record]) -> list[str]:
+    """Return how well the clocks of several hosts could be compared, in sentences; none where there was one clock."""
+    modelled = [
+        (r.clock, r.clock_model, r.timing) for r in records if r.clock_model is not None and r.timing is not None
+    ]
+    shares = [model.error / timing.median for clock, model, timing in modelled if clock is Clock.MODELLED]
+    local = sum(timing.estimand is Estimand.LONGEST_LOCAL for _clock, _model, timing in modelled)
     sentences = []
-    if told:
-        of_all = f"{len(told)} of {counted(len(modelled), 'record')}"
-        sentences.append(f"the clocks of several hosts are off by at most {max(told) * 100:.1f} % of T in {of_all}")
+    if shares:
+        of_all = f"{len(shares)} of {counted(len(modelled), 'record')}"
+        sentences.append(f"clocks of several hosts, off by at most {max(shares) * 100:.1f} % of T, tell {of_all}")
     if local:
         of_all = f"{local} of {counted(len(modelled), 'record')}"
         sentences.append(f"T is {Estimand.LONGEST_LOCAL}, skew included, where clocks cannot tell better: in {of_all}")
-    notes = [model.note for _record, model, _timing in modelled]
-    return sentences + list(dict.fromkeys(filter(None, notes)))[:MOST_NOTES]
+    return sentences
+
+
+def _clock_notes(records: Iterable[Record]) -> list[str]:
+    """Return what clocks did that no model foresaw."""
+    notes = dict.fromkeys(record.clock_model.note for record in records if record.clock_model is not None)
+    return [one_line(note) for note in notes if note][:MOST_NOTES]
