@@ -257,6 +257,10 @@ def test_a_long_case_is_looked_after_between_its_blocks() -> None:
     facts = hosts.common.facts()
     assert facts is not None
     assert facts.age == pytest.approx(LONGEST_AGE + 2, rel=0.01)
+    hosts.a_case(1.0, 2)
+    facts = hosts.common.facts()
+    assert facts is not None
+    assert facts.age == pytest.approx(1.0, rel=0.01)  # of this case alone
 
 
 def test_a_look_that_was_held_up_is_taken_again() -> None:
