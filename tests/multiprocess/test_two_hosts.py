@@ -19,7 +19,7 @@ from collmark.kernels.native import load_loop
 
 Start = Callable[..., Program]
 Times = NDArray[np.int64]
-pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.root, pytest.mark.timeout(300)]
 AHEAD = 5  # s
 # The clocks can tell the time of the large case, and most often not that of the small one.
 PLAN = ("--operation", "all_reduce,broadcast", "--case-budget", "500ms", "--timeout", "20 s")
@@ -36,7 +36,7 @@ def by_hand(hosts: Hosts, start: Start, ahead: int) -> None:
     variables = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": ADDRESSES[0], "MASTER_PORT": "29519"}
     words = collmark("run", *PLAN, "--sizes", "64B:16MiB:x262144", "--into", "joined")
     programs = [start(*hosts.words(rank, ahead), *words, RANK=str(rank), **variables) for rank in range(2)]
-    assert [program.end(150) for program in programs] == [0, 0], [program.errors for program in programs]
+    assert [program.end(240) for program in programs] == [0, 0], [program.errors for program in programs]
 
 
 def through_mpiexec(hosts: Hosts, start: Start, ahead: int) -> None:
@@ -49,7 +49,7 @@ def through_mpiexec(hosts: Hosts, start: Start, ahead: int) -> None:
     alone = ("MPI_LOCALNRANKS=1", "MPI_LOCALRANKID=0", f"COLLMARK_CONTROL_HOST={ADDRESSES[0]}")
     ranks = [("-n", "1", *hosts.words(rank, ahead, *alone), *words) for rank in range(2)]
     program = start(str(BIN / "mpiexec"), *ranks[0], ":", *ranks[1])
-    assert program.end(150) == 0, program.errors
+    assert program.end(240) == 0, program.errors
 
 
 def last_in_last_out(stamps_SRI: Times) -> Times:
@@ -78,6 +78,9 @@ def check_record(record: Record, mapped_SRI: Times, hosts: Hosts, ahead: int) ->
     assert np.abs(mapped_SRI - true_SRI).max() <= bound
     for length in (last_in_last_out, first_in_last_out):
         assert np.abs(length(mapped_SRI) - length(true_SRI)).max() <= bound
+    if record.case.operation == "all_reduce":
+        # Whatever the model: nobody is done before the other has come.
+        assert (mapped_SRI[1].min(axis=0) >= mapped_SRI[0].max(axis=0) - bound).all()
     # Without a model the ranks would be seconds apart, and G another figure.
     assert np.abs(own_SRI[:, 1] - true_SRI[:, 1]).min() > bound
     if ahead:
