@@ -96,6 +96,10 @@ OF_RECORD: dict[str, tuple[Column, Callable[[Record], object]]] = {
     "tier": (_text("class of the slowest link used, by evidence"), lambda r: r.evidence.tier.value),
     "fabric": (_text("RDMA fabric; empty otherwise"), lambda r: _word(r.evidence.fabric)),
     "clock": (_text("which clocks the stamps come from"), lambda r: r.clock.value),
+    "clock_error": (
+        _number("bound of the error between stamps of any two ranks; absent for one clock", "s"),
+        lambda r: r.clock_model and r.clock_model.error,
+    ),
     "checked": (_whole("elements compared with the expected result"), lambda r: r.check.checked),
     "wrong": (_whole("elements that differ"), lambda r: r.check.wrong),
     "oversubscribed": (_truth("more threads ran than there are cores"), lambda r: r.oversubscribed),

@@ -12,7 +12,10 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from collmark.bench.handshake import (
     Hello,
@@ -20,12 +23,14 @@ from collmark.bench.handshake import (
     join,
     receive_exactly,
     receive_frame,
+    receive_soon,
     send_frame,
 )
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
 
 COMMANDS, PULSES = "commands", "pulses"
 READY = b"r"
+NUMBER = struct.Struct("<q")
 LINGER_SECONDS = 1.0  # for other copies of a rank to hear why there will be no launch
 SPARE_FILES = 128
 NAMED = 8  # missing ranks that are named
@@ -179,14 +184,31 @@ class Hub:
             except OSError as error:
                 raise self._lost(rank) from error
 
-    def send_start(self, nanoseconds: int) -> None:
-        """Tell every other rank when to start."""
-        data = struct.pack("<q", nanoseconds)
+    def send_starts(self, readings: Sequence[int]) -> None:
+        """Tell every other rank when to start, by what its own clock reads then, ns; in rank order."""
         for rank, connection in self._commands.items():
             try:
-                connection.sendall(data)
+                connection.sendall(NUMBER.pack(readings[rank]))
             except OSError as error:
                 raise self._lost(rank) from error
+
+    def ask_time(self, rank: int, count: int, request: bytes, clock: Callable[[], int]) -> NDArray[np.int64]:
+        """Ask a rank for the time so often; return our clock before, its own, ours after, ns, shape (count, 3).
+
+        `request` is the command that makes it answer with :meth:`Spoke.tell_time`.
+        """
+        connection, rows = self._commands[rank], []
+        try:
+            send_frame(connection, request)
+            for _turn in range(count):
+                before = clock()
+                connection.sendall(READY)
+                data = receive_soon(connection, NUMBER.size)
+                after = clock()
+                rows.append((before, *NUMBER.unpack(data), after))
+        except OSError as error:
+            raise self._lost(rank) from error
+        return np.array(rows, dtype=np.int64)
 
     def _lost(self, rank: int) -> MeasurementError:
         return MeasurementError(f"{self.name(rank)} is gone")
@@ -249,13 +271,22 @@ class Spoke:
             raise MeasurementError("rank 0 is gone") from error
 
     def ready(self) -> int:
-        """Say that this rank is ready, and return the agreed start in ns."""
+        """Say that this rank is ready, and return the agreed start on its own clock, ns."""
         try:
             self._commands.sendall(READY)
-            (start,) = struct.unpack("<q", receive_exactly(self._commands, 8))
+            (start,) = NUMBER.unpack(receive_exactly(self._commands, NUMBER.size))
         except OSError as error:
             raise MeasurementError("rank 0 is gone") from error
         return int(start)
+
+    def tell_time(self, count: int, clock: Callable[[], int]) -> None:
+        """Answer rank 0 so often with what our clock reads."""
+        try:
+            for _turn in range(count):
+                receive_soon(self._commands, len(READY))
+                self._commands.sendall(NUMBER.pack(clock()))
+        except OSError as error:
+            raise MeasurementError("rank 0 is gone") from error
 
     def close(self) -> None:
         """Close both connections."""

@@ -12,16 +12,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from collmark.bench import environment, scheduling
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.clock import calibrate
+from collmark.bench.common_clock import CommonClock
 from collmark.bench.control import Hub, Spoke
 from collmark.bench.event import LaunchEnded, LaunchStarted, PipedEvent
 from collmark.bench.group import Group, Roster, group_of, hello_of
 from collmark.bench.job import Job, Seat
 from collmark.bench.measurement import Terms
-from collmark.bench.rank import Command, Rank, Stop
+from collmark.bench.rank import Command, Rank, Stop, TellTime
 from collmark.bench.runner import BudgetSpent, run_launch
 from collmark.bench.session import Session
 from collmark.bench.team import DONE, REFUSED, ProcessTeam, Starts, Team, perform, spin_until
@@ -33,6 +36,7 @@ from collmark.core.record import Host, Launch, Outcome, Timer
 from collmark.core.store import RunFolder, Writer
 
 FOLLOWER_PATIENCE = 1.25  # x the time-out, so that rank 0, which knows more, speaks first
+CLOCK_PART = 0.1  # of a launch, to look at the clocks of other hosts first
 SETTLE_SECONDS = 1.0  # after a library broke off, for the watchdog to notice which rank is gone
 
 
@@ -79,16 +83,12 @@ def lead(
     began = time.monotonic()
     hub = _assemble(job, seat, listener, watchdog, is_stopping)
     team, session = _team_of(job, seat, hub, watchdog)
+    timer = session.timer.calibrate() if session.timer else calibrate()
+    team.common.settle(clock_seconds(job), timer.tick)
     if is_stopping():
         raise InterruptedRunError("stopped before the first case")
     folder = RunFolder(Path(job.folder))
-    launch = describe_launch(
-        job,
-        hosts_of(hub),
-        dict(session.facts()),
-        session.timer.calibrate() if session.timer else calibrate(),
-        start_seconds=time.monotonic() - began,
-    )
+    launch = describe_launch(job, hosts_of(hub), dict(session.facts()), timer, start_seconds=time.monotonic() - began)
     folder.put_launch(launch)
     emit(LaunchStarted(launch=launch, cases=len(job.cases)))
     budget = job.budget - (time.monotonic() - began)
@@ -132,7 +132,6 @@ def _dismiss(hub: Hub, session: Session, watchdog: Watchdog) -> None:
 
 def _team_of(job: Job, seat: Seat, hub: Hub, watchdog: Watchdog) -> tuple[ProcessTeam, Session]:
     """Open the backend on all ranks."""
-    one_clock = len({hello.clock for hello in hub.hellos}) == 1
     roster = Roster(one_host=len({hello.network for hello in hub.hellos}) == 1, host=seat.addresses[0][0])
     hub.broadcast(msgspec.msgpack.encode(roster))
 
@@ -141,11 +140,23 @@ def _team_of(job: Job, seat: Seat, hub: Hub, watchdog: Watchdog) -> tuple[Proces
         return value
 
     session = _open(job, group_of(job, seat, roster, hub.own_address(), share), watchdog)
-    starts = Starts(hub, watchdog, comparable=one_clock)
+
+    def ask(rank: int, count: int) -> NDArray[np.int64]:
+        watchdog.arm(job.plan.timeout, f"a look at the clock of {hub.name(rank)}")
+        exchanges_E3 = hub.ask_time(rank, count, msgspec.msgpack.encode(TellTime(count=count)), session.clock)
+        watchdog.disarm()
+        return exchanges_E3
+
+    common = CommonClock([hello.clock for hello in hub.hellos], ask)
+    starts = Starts(hub, watchdog, common)
     cores = min(hello.cores for hello in hub.hellos)
     rank = Rank(0, session, starts.await_start, starts.arm)
-    team = ProcessTeam(hub, rank, starts, comparable=one_clock, cores=cores, timeout=job.plan.timeout)
-    return team, session
+    return ProcessTeam(hub, rank, starts, common, cores=cores, timeout=job.plan.timeout), session
+
+
+def clock_seconds(job: Job) -> float:
+    """Return how long to look at the clocks of other hosts at first: less where the launch is short."""
+    return CLOCK_PART * min(job.budget, len(job.cases) * job.plan.case_budget)
 
 
 def measure_all(
@@ -290,6 +301,9 @@ def _obey(spoke: Spoke, seat: Seat, session: Session, watchdog: Watchdog) -> Non
 
     rank = Rank(seat.rank, session, await_start, arm)
     while not isinstance(command := msgspec.msgpack.decode(spoke.receive(), type=Command), Stop):
+        if isinstance(command, TellTime):
+            spoke.tell_time(command.count, session.clock)
+            continue
         try:
             reply = DONE + perform(rank, command)
         except UnavailableError as error:

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collmark.bench.rotation import slots_of
-from collmark.bench.stamps import Stamps, joined, repetition_times
+from collmark.bench.series import Series
+from collmark.bench.stamps import NS, Stamps
 from collmark.bench.stopping import StoppingRule
 from collmark.bench.summary import summarise_ranks, summarise_time
 from collmark.bench.team import Team
 from collmark.core.case import Buffers, Cadence, Case, Form
 from collmark.core.errors import InterruptedRunError, UnavailableError
 from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import Tier
 from collmark.core.record import SCHEMA_VERSION, Check, Clock, Record, Sentinel, Status
 
 WARMUP_CALLS = 5
@@ -95,19 +97,20 @@ class Measurement:
 
     def measure(self, case: Case, budget: float, sentinel: Sentinel | None = None) -> Measured:
         """Measure `case` in about `budget` seconds, both checks included."""
+        self._team.common.prepare()
         begun, stamp = self._team.now(), _utc_now()
         self._report(Progress(case=case, repetitions=0, half_width=None))
 
-        def record(status: Status, check: Check, **fields: object) -> Record:
+        def record(status: Status, check: Check, clock: Clock = self._team.clock, **fields: object) -> Record:
             return Record(
                 schema_version=SCHEMA_VERSION,
                 launch=self._terms.launch,
                 case=case,
                 status=status,
-                simulated=self._team.clock is Clock.VIRTUAL,
+                simulated=self._team.evidence.tier is Tier.SIMULATED,
                 started=stamp,
                 wall=self._team.now() - begun,
-                clock=self._team.clock,
+                clock=clock,
                 check=check,
                 evidence=self._team.evidence,
                 sentinel=sentinel,
@@ -128,16 +131,17 @@ class Measurement:
         now = self._team.now
         check_began = now()
         slots = slots_of(case, self._terms.cache)
-        before, first = self._check(case, poison=True, slot=0)
+        before, first = self._check(poison=True, slot=0)
         check_seconds = now() - check_began
         first_call = float(first.local_RI.max())
         if before.wrong:
             return Measured(record=record(Status.WRONG, before, first_call=first_call), layers_SRI=None)
         self._team.neutralise()
         warmup_calls, pace = self._warm_up(case, deadline)
-        stamps, rule = self._repeat(case, deadline - check_seconds, pace)
+        series = self._repeat(case, deadline - check_seconds, pace)
+        stamps, rule = series.stamps, series.rule
         overlap = self._overlap(case, stamps, deadline)
-        after, _last = self._check(case, poison=False, slot=slots - 1)
+        after, _last = self._check(poison=False, slot=slots - 1)
         check = _both(before, after, _barrier_check(case, stamps))
         if check.wrong:
             return Measured(record=record(Status.WRONG, check, first_call=first_call), layers_SRI=None)
@@ -149,6 +153,7 @@ class Measurement:
             record=record(
                 rule.status(stamps.repetitions),
                 check,
+                clock=self._team.clock if stamps.comparable else Clock.LOCAL,
                 timing=summarise_time(case, stamps, judgement, self._terms.tick),
                 ranks=summarise_ranks(case, stamps, judgement.cut),
                 first_call=first_call,
@@ -157,23 +162,19 @@ class Measurement:
                 device=None if device_RI is None else float(np.median(device_RI.max(axis=0))),
                 overlap=overlap,
                 slots=slots,
+                clock_model=self._team.common.facts(),
                 busy_threads=busy or None,
                 cores=cores or None,
             ),
             layers_SRI=stamps.layers_SRI,
         )
 
-    def _check(self, case: Case, *, poison: bool, slot: int) -> tuple[Check, Stamps]:
+    def _check(self, *, poison: bool, slot: int) -> tuple[Check, Stamps]:
         """Call once with a payload of its own and compare; without poison, stale data is what is looked for."""
         self._epoch += 1
         self._team.prepare(self._epoch, poison=poison, slot=slot)
         stamps = self._team.once(self._patience(0.0) * FIRST_CALL_PATIENCE, slot)
-        check = self._team.compare(self._epoch, slot)
-        if not check.checked and not check.left_out:
-            how = ": checked by its time stamps" if stamps.comparable else ", and no common clock to check it by"
-            left_out = "" if OPERATIONS[case.operation].sized else f"no payload{how}"
-            check = msgspec.structs.replace(check, left_out=left_out)
-        return check, stamps
+        return self._team.compare(self._epoch, slot), stamps
 
     def _warm_up(self, case: Case, deadline: float) -> tuple[int, float]:
         """Call until it is warm or a quarter of the time is gone; return the calls made and wall seconds per call."""
@@ -189,29 +190,30 @@ class Measurement:
             if count < 1 or (calls >= WARMUP_CALLS and spent >= WARMUP_SECONDS):
                 return calls, pace
 
-    def _repeat(self, case: Case, deadline: float, pace: float) -> tuple[Stamps, StoppingRule]:
-        """Repeat until the rule is content or the time is over; return all stamps and the rule as it was left."""
+    def _repeat(self, case: Case, deadline: float, pace: float) -> Series:
+        """Repeat until the rule is content or the time is over."""
         rule = StoppingRule(self._terms.precision, self._terms.tick)
+        series = Series(case, rule)
         now, began = self._team.now, self._team.now()
-        blocks: list[Stamps] = []
-        done = 0
         while not rule.is_finished:
-            target = done + rule.next_count(done)
-            while done < target:
+            target = series.count + rule.next_count(series.count)
+            while series.count < target:
                 room = int((deadline - now()) / pace)
-                if room < 1 and done:
+                if room < 1 and series.count:
                     break
-                count = max(1, min(target - done, room, int(LONGEST_BLOCK / pace)))
-                blocks.append(self._block(case, count, pace * done, done))
-                done += count
-                pace = max((now() - began) / done, 1e-9)
-                self._report_progress(case, done, rule)
-            seconds_I = repetition_times(joined(blocks), case.estimand, case.messages)
-            (rule.add if done == target else rule.end)(seconds_I)
-            self._report_progress(case, done, rule)
-            if done < target:
+                count = max(1, min(target - series.count, room, int(LONGEST_BLOCK / pace)))
+                series.add(self._block(case, count, pace * series.count, series.count))
+                pace = max((now() - began) / series.count, 1e-9)
+                self._report_progress(case, series.count, rule)
+            is_over = series.count < target
+            series.look(is_over=is_over)
+            self._report_progress(case, series.count, rule)
+            if is_over or rule.is_finished:
+                self._team.common.conclude()
+                series.conclude(self._team.common.error)
+            if is_over:
                 break
-        return joined(blocks), rule
+        return series
 
     def _overlap(self, case: Case, alone: Stamps, deadline: float) -> float | None:
         """Return the share of a non-blocking call that a computation hides; None where that cannot be measured.
@@ -255,16 +257,19 @@ def _mean_over_ranks(stamps: Stamps) -> float:
 
 
 def _barrier_check(case: Case, stamps: Stamps) -> Check:
-    """Nobody may leave a barrier before the last has entered it."""
-    if OPERATIONS[case.operation].sized or not stamps.comparable:
+    """Nobody may leave a barrier before the last has entered it, beyond what clocks may be off."""
+    if OPERATIONS[case.operation].sized:
         return Check(checked=0, wrong=0)
+    if not stamps.comparable:
+        return Check(checked=0, wrong=0, left_out="no payload, and no common clock to check it by")
     enter, left = stamps.layers_SRI[0], stamps.layers_SRI[1]
-    early_I = left.min(axis=0) < enter.max(axis=0)
+    early_I = left.min(axis=0) < enter.max(axis=0) - stamps.error / NS
     first = ""
     if early_I.any():
         at = int(early_I.argmax())
         first = f"rank {int(left[:, at].argmin())} left repetition {at} before rank {int(enter[:, at].argmax())} came"
-    return Check(checked=len(early_I), wrong=int(early_I.sum()), first=first)
+    left_out = "no payload: checked by its time stamps"
+    return Check(checked=len(early_I), wrong=int(early_I.sum()), first=first, left_out=left_out)
 
 
 def _both(before: Check, after: Check, barrier: Check) -> Check:
@@ -272,7 +277,7 @@ def _both(before: Check, after: Check, barrier: Check) -> Check:
         checked=before.checked + after.checked + barrier.checked,
         wrong=before.wrong + after.wrong + barrier.wrong,
         first=before.first or after.first or barrier.first,
-        left_out=before.left_out,
+        left_out=before.left_out or barrier.left_out,
     )
 
 

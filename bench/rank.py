@@ -80,6 +80,12 @@ class CountThreads(msgspec.Struct, frozen=True, tag=True):
     """Count the threads that ran since the case was bound."""
 
 
+class TellTime(msgspec.Struct, frozen=True, tag=True):
+    """Answer `count` times with what this rank's clock reads; over the control channel, not as a reply."""
+
+    count: int
+
+
 class Release(msgspec.Struct, frozen=True, tag=True):
     """Free the buffers."""
 
@@ -88,7 +94,7 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
     """Leave."""
 
 
-Command = Reserve | Bind | Prepare | Neutralise | Once | Block | Compare | CountThreads | Release | Stop
+Command = Reserve | Bind | Prepare | Neutralise | Once | Block | Compare | CountThreads | TellTime | Release | Stop
 
 
 class Rank:

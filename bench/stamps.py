@@ -11,6 +11,7 @@ from collmark.core.durations import durations
 from collmark.core.operation import Estimand
 
 NS = 1e-9
+CLOCK_SHARE = 0.05  # of T, that clocks of several hosts may be off
 
 
 class Stamps(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +24,9 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
     starts_I : array of int64 or None
         Agreed start of each repetition on the common clock, ns.
     comparable : bool
-        All stamps come from one clock.
+        All stamps come from one clock, or were mapped onto one.
+    error : float
+        Bound in s of the error between stamps of any two ranks; 0 for one clock.
     batch : int
         Calls of each repetition, back to back.
     """
@@ -32,6 +35,7 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
     starts_I: NDArray[np.int64] | None
     comparable: bool
     batch: int = 1
+    error: float = 0.0
 
     @property
     def repetitions(self) -> int:
@@ -60,6 +64,14 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
         """Return the stamps of ranks 0 to `count` - 1."""
         return msgspec.structs.replace(self, layers_SRI=self.layers_SRI[:, :count])
 
+    def tells(self, seconds: float) -> bool:
+        """Whether the clocks are good enough for entries and exits of several ranks to tell such a time of a call."""
+        return self.comparable and (self.error == 0 or self.error < CLOCK_SHARE * self.batch * seconds)
+
+    def apart(self) -> Stamps:
+        """Return the same as stamps of clocks that cannot be compared."""
+        return msgspec.structs.replace(self, starts_I=None, comparable=False)
+
     def queued_RI(self) -> NDArray[np.float64] | None:
         """Time that it took to queue one call, in s; None if blocking."""
         if len(self.layers_SRI) <= QUEUED:
@@ -83,6 +95,7 @@ def joined(blocks: list[Stamps]) -> Stamps:
         starts_I=np.concatenate(starts) if len(starts) == len(blocks) else None,
         comparable=all(block.comparable for block in blocks),
         batch=blocks[0].batch,
+        error=max(block.error for block in blocks),
     )
 
 

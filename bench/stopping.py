@@ -118,6 +118,7 @@ class StoppingRule:
         self._precision = precision
         self._tick = tick
         self._narrow = 0
+        self._looks: list[int] = []
         self.judgement: Judgement | None = None
 
     @property
@@ -131,6 +132,7 @@ class StoppingRule:
 
     def add(self, seconds_I: NDArray[np.float64]) -> Judgement:
         """Judge all repetitions so far, as many as were asked for."""
+        self._looks.append(len(seconds_I))
         judgement = self.judgement = judge(seconds_I, self._tick)
         is_open = judgement.has_second_mode and judgement.may_be_chance(len(seconds_I))
         self._narrow = self._narrow + 1 if judgement.half_width <= self._precision and not is_open else 0
@@ -140,6 +142,14 @@ class StoppingRule:
         """Judge what there is when the time is over; nearly the same repetitions once more are no second look."""
         self.judgement = judge(seconds_I, self._tick)
         return self.judgement
+
+    def start_over(self, seconds_I: NDArray[np.float64]) -> None:
+        """Judge other times of the same repetitions, as if they had been looked at from the start."""
+        looks, self._looks, self._narrow = self._looks, [], 0
+        for count in looks:
+            if not self.is_finished:
+                self.add(seconds_I[:count])
+        self.end(seconds_I)
 
     def status(self, repetitions: int) -> Status:
         """Return how the measurement ended, for the last judgement."""

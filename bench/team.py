@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
+from collmark.bench.common_clock import CommonClock
 from collmark.bench.control import Hub
 from collmark.bench.rank import (
     Bind,
@@ -33,6 +34,7 @@ from collmark.kernels.buffer import Comparison
 LARGEST_SLACK = 5_000_000  # ns
 SMALLEST_SLACK = 50_000  # ns: a message over loopback and the wake-up behind it
 FIRST_SLACK = 300_000  # ns
+LONGEST_WAIT = 10 * LARGEST_SLACK
 UNTIMED_PATIENCE = 10
 
 
@@ -40,8 +42,12 @@ class Team(Protocol):
     """All ranks of a launch."""
 
     ranks: int
-    clock: Clock
+    common: CommonClock
     evidence: Evidence
+
+    @property
+    def clock(self) -> Clock:
+        """Which clocks the stamps come from."""
 
     def now(self) -> float:
         """Return seconds on the clock that budgets are counted on."""
@@ -83,14 +89,14 @@ def combined(comparisons: Sequence[Comparison]) -> Check:
 class Starts:
     """Agreed starts in the manner of Round-Time (ReproMPI): one agreement per repetition.
 
-    Every rank says that it is ready, rank 0 answers with a time a little ahead, all spin until then. The slack
-    follows how late ranks really entered. Across hosts, where clocks differ, the answer itself is the start.
+    Every rank says that it is ready, rank 0 answers with a time a little ahead, told to each by its own clock, all spin
+    until then. The slack follows how late ranks really entered.
     """
 
-    def __init__(self, hub: Hub, watchdog: Watchdog, *, comparable: bool) -> None:
+    def __init__(self, hub: Hub, watchdog: Watchdog, common: CommonClock) -> None:
         self._hub = hub
         self._watchdog = watchdog
-        self._comparable = comparable
+        self._common = common
         self._slack = FIRST_SLACK
         self.agreed: list[int] = []
         self.what = ""
@@ -99,8 +105,8 @@ class Starts:
         """Agree on the next start and wait for it."""
         self.arm(timeout)
         self._hub.await_ready()
-        start = time.monotonic_ns() + self._slack if self._comparable else 0
-        self._hub.send_start(start)
+        start = time.monotonic_ns() + self._slack
+        self._hub.send_starts(self._common.readings(start))
         self.agreed.append(start)
         spin_until(start)
 
@@ -114,18 +120,17 @@ class Starts:
 
     def end(self, enter_RI: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> None:
         """End a block and follow its lateness: more slack when ranks came late, slowly less when they did not."""
-        if not self._comparable:
-            return
         late = float(np.mean((enter_RI - np.array(self.agreed)).max(axis=0) > self._slack / 5))
         change = 1.5 if late > 0.1 else 0.95
         self._slack = int(min(LARGEST_SLACK, max(SMALLEST_SLACK, self._slack * change)))
 
 
 def spin_until(nanoseconds: int) -> None:
-    """Return when the monotonic clock has reached `nanoseconds`."""
+    """Return when the monotonic clock shows `nanoseconds`; at once where a clock was set, and that is no start."""
     clock = time.monotonic_ns
-    while clock() < nanoseconds:
-        pass
+    if nanoseconds - clock() < LONGEST_WAIT:
+        while clock() < nanoseconds:
+            pass
 
 
 class ProcessTeam:
@@ -139,17 +144,19 @@ class ProcessTeam:
         Rank 0.
     starts : Starts
         Agreement on starts that `local` uses too.
-    comparable : bool
-        All ranks read one clock.
+    common : CommonClock
+        Clock that stamps are mapped onto, as soon as it is settled.
     cores : int
         Cores that the ranks of one host may run on.
     timeout : float
         Least seconds before a call is given up; what is not timed, such as writing payloads, has ten times that.
     """
 
-    def __init__(self, hub: Hub, local: Rank, starts: Starts, *, comparable: bool, cores: int, timeout: float) -> None:
+    def __init__(
+        self, hub: Hub, local: Rank, starts: Starts, common: CommonClock, *, cores: int, timeout: float
+    ) -> None:
         self.ranks = hub.ranks
-        self.clock = Clock.SHARED if comparable else Clock.LOCAL
+        self.common = common
         self.evidence = local.session.evidence()
         self._hub = hub
         self._local = local
@@ -158,6 +165,11 @@ class ProcessTeam:
         self._patience = UNTIMED_PATIENCE * timeout
         self._is_broken = False
         self._batch = 1
+
+    @property
+    def clock(self) -> Clock:
+        """Which clocks the stamps come from."""
+        return Clock.SHARED if self.common.is_shared else Clock.MODELLED
 
     def now(self) -> float:
         """Return seconds of the monotonic clock."""
@@ -191,15 +203,16 @@ class ProcessTeam:
         return self._stamped(command, count, batch=1 if compute else self._batch)
 
     def _stamped(self, command: Command, count: int, *, batch: int) -> Stamps:
+        self.common.attend()
         self._starts.agreed = []
         replies = self._everywhere(command)
         layers_SRI = np.stack([np.frombuffer(reply, dtype=np.int64).reshape(-1, count) for reply in replies], axis=1)
-        comparable = self.clock is Clock.SHARED
+        layers_SRI = self.common.moments(layers_SRI)
         starts = self._local.agreed_I
         if starts is None:
             self._starts.end(layers_SRI[0])
-            starts = np.array(self._starts.agreed, dtype=np.int64) if comparable else None
-        return Stamps(layers_SRI=layers_SRI, starts_I=starts, comparable=comparable, batch=batch)
+            starts = np.array(self._starts.agreed, dtype=np.int64)
+        return Stamps(layers_SRI=layers_SRI, starts_I=starts, comparable=True, error=self.common.error, batch=batch)
 
     def compare(self, epoch: int, slot: int) -> Check:
         """Compare what every rank received in one pair of buffers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from collmark.analysis.columns import Column
 from collmark.analysis.results import Results
 from collmark.core.durations import durations
 from collmark.core.errors import CollmarkError
-from collmark.core.record import Record
+from collmark.core.operation import Estimand
 from collmark.core.store import read_samples
 
 ENTER, EXIT = 0, 1
@@ -27,15 +27,15 @@ REPETITION: dict[str, Column] = {
 """The columns of :func:`repetitions`, in their order."""
 
 
-def repetitions(results: Iterable[Results], cases: Collection[tuple[str, str]]) -> tuple[pd.DataFrame, list[str]]:
+def repetitions(results: Iterable[Results], cases: Mapping[tuple[str, str], str]) -> tuple[pd.DataFrame, list[str]]:
     """Return the repetitions of some cases, and what could not be read, in words.
 
     Parameters
     ----------
     results : iterable of Results
         With their folders.
-    cases : collection of (str, str)
-        Name of the run and key of the case.
+    cases : dict of (str, str) to str
+        What T is on the curve that a case lies on, by the name of the run and the key of the case.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def repetitions(results: Iterable[Results], cases: Collection[tuple[str, str]]) 
     found: list[pd.DataFrame] = []
     problems: list[str] = []
     for one in results:
-        wanted = {case for run, case in cases if run == one.name}
+        wanted = {case: Estimand(estimand) for (run, case), estimand in cases.items() if run == one.name}
         for record in one.records:
             if one.folder is None or record.samples is None or record.timing is None or record.sentinel is not None:
                 continue
@@ -56,7 +56,9 @@ def repetitions(results: Iterable[Results], cases: Collection[tuple[str, str]]) 
             except CollmarkError as error:
                 problems.append(str(error))
                 continue
-            seconds = times_of(record, stamps_SRI)[record.timing.cut :]
+            case, cut = record.case, record.timing.cut
+            told = times_of(stamps_SRI, wanted[case.key], messages=case.messages, batch=case.batch)
+            seconds = told[cut:]
             own = {"run": one.name, "case": record.case.key, "launch": record.launch, "seconds": seconds}
             found.append(pd.DataFrame(own))
     kinds = {name: "str" if column.kind == "str" else column.kind for name, column in REPETITION.items()}
@@ -64,8 +66,6 @@ def repetitions(results: Iterable[Results], cases: Collection[tuple[str, str]]) 
     return table.astype(kinds), problems
 
 
-def times_of(record: Record, stamps_SRI: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return T of each repetition in s, as the record's summary has it."""
-    case = record.case
-    estimand = case.estimand if record.timing is None else record.timing.estimand
-    return durations(stamps_SRI[ENTER], stamps_SRI[EXIT], estimand, messages=case.messages, batch=case.batch)
+def times_of(stamps_SRI: NDArray[np.int64], estimand: Estimand, *, messages: int, batch: int) -> NDArray[np.float64]:
+    """Return T of each repetition in s, as a record's summary has it."""
+    return durations(stamps_SRI[ENTER], stamps_SRI[EXIT], estimand, messages=messages, batch=batch)

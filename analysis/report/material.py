@@ -125,7 +125,8 @@ def _key(values: Iterable[object]) -> str:
 
 def _with_repetitions(material: Material) -> Material:
     chosen = _sampled(material)
-    table, problems = repetitions(material.results, [(case["run"], case["case"]) for case in chosen])
+    told = {(case["run"], case["case"]): case["estimand"] for case in chosen}
+    table, problems = repetitions(material.results, told)
     places = pd.DataFrame(chosen, columns=["run", "case", "panel", "swatch", "marker"])
     joined = table.merge(places, on=["run", "case"], how="right" if table.empty else "inner").assign(shown=True)
     joined = joined if len(table) else joined.iloc[:0]
@@ -158,7 +159,7 @@ def _sampled(material: Material) -> list[dict[str, Any]]:
     places = dict.fromkeys([0, int(middle), len(first) - 1])
     return [
         {**one, "panel": f"{one['operation']}, {format_nbytes(one['nbytes'])}" if one["nbytes"] else one["operation"]}
-        for one in first.iloc[list(places)][["run", "case", "operation", "nbytes", "swatch", "marker"]].to_dict(
-            "records"
-        )
+        for one in first.iloc[list(places)][
+            ["run", "case", "operation", "nbytes", "estimand", "swatch", "marker"]
+        ].to_dict("records")
     ][:MOST_SAMPLED]

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import msgspec
 
+from collmark.bench.clock_model import MOST_DRIFT
 from collmark.core.bounds import LARGEST, Count, Share
 from collmark.core.case import Buffers, Cadence, Case
 from collmark.core.decoding import decoded, unknown_key
 from collmark.core.errors import PlanError, UsageError
 from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import Placement
 
 LONGEST = 3600.0  # s; virtual time is kept in int64 ns
 Duration = Annotated[float, msgspec.Meta(ge=0, le=LONGEST)]
@@ -20,6 +22,7 @@ PerByte = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Spread = Annotated[float, msgspec.Meta(ge=0, le=10)]  # of log T: beyond it every float overflows soon
 Factor = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Drift = Annotated[float, msgspec.Meta(ge=-1e3, le=1e3)]
+ClockDrift = Annotated[float, msgspec.Meta(ge=0, le=MOST_DRIFT / 2)]
 RankOrNone = Annotated[int, msgspec.Meta(ge=-1, le=LARGEST)]
 
 
@@ -56,6 +59,13 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Calls only queue work, which takes so many seconds on the host.
     tick : float
         Step of the virtual clock.
+    clock_offset, clock_drift : float, float
+        By how much the clock of each host but the first is off at most, and by how many seconds a second it gains or
+        loses at most; drawn for each launch.
+    clock_jump, clock_jump_at : float, float
+        By how much the last host's clock is set forward, and when.
+    clock_delay : float
+        Least time that a message between hosts takes on the control channel; the way back takes half as long again.
     seed : int
         Seeds everything.
     """
@@ -84,7 +94,17 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     asynchronous: bool = False
     enqueue: Duration = 5e-6
     tick: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1e-9
+    clock_offset: Duration = 0.0
+    clock_drift: ClockDrift = 0.0
+    clock_jump: Annotated[float, msgspec.Meta(ge=-LONGEST, le=LONGEST)] = 0.0
+    clock_jump_at: Duration = 0.0
+    clock_delay: Duration = 10e-6
     seed: Count = 0
+
+    @property
+    def has_clocks(self) -> bool:
+        """Whether hosts have clocks of their own."""
+        return bool(self.clock_offset or self.clock_drift or self.clock_jump)
 
     def seconds(self, case: Case) -> float:
         """Return T of a case without noise, that of one call."""
@@ -123,12 +143,14 @@ def read_simulation(table: dict[str, Any]) -> Simulation:
     return simulation
 
 
-def check_ranks_of(simulation: Simulation, ranks: int) -> None:
-    """Raise PlanError where a fault is planted on a rank that is not there: it would never show."""
+def check_place_of(simulation: Simulation, placement: Placement) -> None:
+    """Raise PlanError where something is planted on a rank or a host that is not there: it would never show."""
     problems = [
-        f"simulation: {name} = {rank}: there are ranks 0 to {ranks - 1}"
+        f"simulation: {name} = {rank}: there are ranks 0 to {placement.ranks - 1}"
         for name in ("straggler_rank", "dead_rank", "wrong_rank")
-        if (rank := getattr(simulation, name)) >= ranks
+        if (rank := getattr(simulation, name)) >= placement.ranks
     ]
+    if simulation.has_clocks and placement.nodes == 1:
+        problems.append("simulation: clocks of other hosts: one node has one clock; give placements of several nodes")
     if problems:
         raise PlanError(problems)

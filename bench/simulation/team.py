@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from collmark.bench.common_clock import CommonClock, one_clock
 from collmark.bench.rank import Rank
 from collmark.bench.rotation import slots_of
+from collmark.bench.simulation.clocks import PlantedClocks
 from collmark.bench.simulation.delivery import deliver
 from collmark.bench.simulation.spec import Simulation
 from collmark.bench.simulation.world import SECOND, World
@@ -163,9 +165,9 @@ class SimulatedTeam:
         Virtual seconds after which a dead rank is given up.
     is_stopping : callable
         Whether somebody asked to stop; heard between ranks, since thousands take their time.
+    nodes : int
+        Hosts that the ranks lie on, equally many on each.
     """
-
-    clock = Clock.VIRTUAL
 
     def __init__(
         self,
@@ -174,11 +176,15 @@ class SimulatedTeam:
         launch: int,
         timeout: float = 30.0,
         is_stopping: Callable[[], bool] = lambda: False,
+        nodes: int = 1,
     ) -> None:
         self.ranks = ranks
         self._is_stopping = is_stopping
         self._world = World(simulation, ranks, launch)
         self._world.timeout = timeout
+        self.common = one_clock(ranks)
+        if simulation.has_clocks:
+            self._plant_clocks(PlantedClocks(simulation, nodes, ranks // nodes, launch))
         mails: dict[tuple[str, int], Mail] = {}
         self._members = [
             Rank(rank, SimulatedSession(self._world, rank, mails), self._starter(rank)) for rank in range(ranks)
@@ -186,6 +192,33 @@ class SimulatedTeam:
         self.evidence = self._members[0].session.evidence()
         self._is_too_large = False
         self._batch = 1
+
+    def _plant_clocks(self, clocks: PlantedClocks) -> None:
+        """Give hosts clocks of their own."""
+        world = self._world
+
+        def ask(rank: int, count: int) -> NDArray[np.int64]:
+            exchanges_E3 = clocks.exchanges(rank, world.now, count)
+            world.pass_time(int(exchanges_E3[-1, 2]) - world.now)
+            tick = max(1, round(world.simulation.tick * SECOND))
+            return exchanges_E3 // tick * tick
+
+        def starts(start: int) -> NDArray[np.int64]:
+            readings = enumerate(self.common.readings(start))
+            return np.array([clocks.moment(rank, reading) for rank, reading in readings])
+
+        self.common = CommonClock(
+            [str(host) for host in clocks.host_R],
+            ask,
+            now=lambda: world.clock(0),
+            sleep=lambda seconds: world.pass_time(round(seconds * SECOND)),
+        )
+        world.read, world.starts = clocks.reading, starts
+
+    @property
+    def clock(self) -> Clock:
+        """Which clocks the stamps come from."""
+        return Clock.VIRTUAL if self.common.is_shared else Clock.MODELLED
 
     def _starter(self, rank: int) -> Callable[[float], None]:
         def await_start(_timeout: float) -> None:
@@ -233,8 +266,10 @@ class SimulatedTeam:
     def block(self, count: int, timeout: float, compute: int = 0) -> Stamps:
         """Time `count` repetitions on every rank."""
         assert not compute, "nothing simulated is called in non-blocking form"
+        self.common.attend()
         layers_SRI = np.stack([member.block(count, timeout) for member in self._each()], axis=1)
-        return Stamps(layers_SRI=layers_SRI, starts_I=None, comparable=True, batch=self._batch)
+        layers_SRI = self.common.moments(layers_SRI)
+        return Stamps(layers_SRI=layers_SRI, starts_I=None, comparable=True, error=self.common.error, batch=self._batch)
 
     def compare(self, epoch: int, slot: int = 0) -> Check:
         """Compare what every rank received."""

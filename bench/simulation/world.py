@@ -5,6 +5,8 @@ Legend: R ranks. Times are ns unless named otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,11 +63,19 @@ class World:
         self._device_R = np.zeros(ranks, dtype=np.int64)
         self.calls = 0
         self.timeout = 30.0
+        self.read: Callable[[int, int], int] = lambda _rank, moment: moment
+        """What the clock of a rank's host reads at a moment, ns."""
+        self.starts: Callable[[int], Times] = lambda start: np.full(ranks, start)
+        """When each rank starts, by its own clock, where rank 0 says when, ns."""
 
     @property
     def now(self) -> int:
         """Latest virtual time of all ranks."""
         return int(self._now_R.max())
+
+    def pass_time(self, nanoseconds: int) -> None:
+        """Let time go by between calls."""
+        self._now_R += nanoseconds
 
     def enter_case(self, case: Case) -> None:
         """Start a case: its level in this launch is drawn from the launch and the case alone."""
@@ -92,7 +102,7 @@ class World:
     def clock(self, rank: int) -> int:
         """Return a rank's virtual time in ns, as coarse as its clock."""
         tick = self.simulation.tick * SECOND
-        now = int(self._now_R[rank])
+        now = self.read(rank, int(self._now_R[rank]))
         return now if tick <= 1 else int(now // tick * tick)
 
     def enqueue(self, rank: int) -> None:
@@ -125,7 +135,8 @@ class World:
         before_R = before.exit_R if before else self._now_R
         start = int(before_R.max()) + SLACK
         if agreed:
-            enter_R = start + np.abs(self._random.normal(0.0, plan.skew * SECOND, self.ranks)).astype(np.int64)
+            lag_R = np.abs(self._random.normal(0.0, plan.skew * SECOND, self.ranks)).astype(np.int64)
+            enter_R = self.starts(start) + lag_R
             if 0 <= plan.straggler_rank < self.ranks:
                 enter_R[plan.straggler_rank] += int(plan.straggler_delay * SECOND)
         else:

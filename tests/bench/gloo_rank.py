@@ -19,6 +19,7 @@ from tests.bench.gloo_contest import TIMEOUT, Contest, Layers, Terms
 
 from collmark.bench import scheduling
 from collmark.bench.backends.gloo import GlooSession
+from collmark.bench.common_clock import one_clock
 from collmark.bench.control import Hub, Spoke
 from collmark.bench.group import Group, hello_of
 from collmark.bench.job import Seat
@@ -46,7 +47,7 @@ def lead(task: Task, watchdog: Watchdog) -> None:
         return value
 
     session = _open(task, watchdog, share)
-    starts = Starts(hub, watchdog, comparable=True)
+    starts = Starts(hub, watchdog, one_clock(hub.ranks))
 
     def exchange(layers_SI: Layers) -> Layers:
         others = [np.frombuffer(reply, dtype=np.int64).reshape(layers_SI.shape) for _rank, reply in hub.gather()]

@@ -9,6 +9,7 @@ from itertools import repeat
 import msgspec
 import numpy as np
 
+from collmark.bench.common_clock import one_clock
 from collmark.bench.measurement import Measured, Measurement, Progress, Terms
 from collmark.bench.stamps import Stamps
 from collmark.core.case import Case
@@ -39,7 +40,8 @@ class ScriptedTeam:
 
     def __init__(self, durations: Iterator[float], *, clock: Clock = Clock.SHARED, layers: int = 2) -> None:
         self.clock = clock
-        self.evidence = Evidence(tier=Tier.LOOPBACK)
+        self.common = one_clock(2)
+        self.evidence = Evidence(tier=Tier.SIMULATED if clock is Clock.VIRTUAL else Tier.LOOPBACK)
         self.durations = durations
         self.layers = layers
         self.time = 100.0

@@ -7,13 +7,18 @@ import time
 from collections.abc import Callable, Iterator
 
 import msgspec
+import numpy as np
 import pytest
 
+from collmark.bench.common_clock import CommonClock
 from collmark.bench.control import COMMANDS, PULSES, Hub, Spoke
 from collmark.bench.handshake import Hello, join, proof, receive_exactly, receive_frame, send_frame
+from collmark.bench.team import Starts, spin_until
+from collmark.bench.watchdog import Watchdog
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
 
 SECRET = b"s" * 32
+NOTHING = np.zeros((1, 3), dtype=np.int64)
 pytestmark = pytest.mark.timeout(30)
 
 
@@ -107,9 +112,64 @@ def test_a_start_is_agreed(pair: Room) -> None:
     thread = threading.Thread(target=lambda: starts.append(pair.spokes[1].ready()))
     thread.start()
     pair.hub.await_ready()
-    pair.hub.send_start(-(2**40))
+    pair.hub.send_starts([0, -(2**40)])
     thread.join(5)
     assert starts == [-(2**40)]
+
+
+class Ahead(CommonClock):
+    """A clock by which rank 1 is 5 s ahead."""
+
+    def readings(self, moment: int) -> list[int]:
+        return [moment, moment + 5 * 10**9]
+
+
+def test_a_start_is_told_by_each_ranks_own_clock(pair: Room) -> None:
+    starts = Starts(pair.hub, Watchdog(30.0, lambda _loss: None), Ahead(["a", "b"], lambda _rank, _count: NOTHING))
+    told: list[int] = []
+    thread = threading.Thread(target=lambda: told.append(pair.spokes[1].ready()))
+    thread.start()
+    starts.await_start(30.0)
+    thread.join(5)
+    assert time.monotonic_ns() >= starts.agreed[0]
+    assert told == [starts.agreed[0] + 5 * 10**9]
+
+
+def test_nobody_waits_for_a_start_that_is_none() -> None:
+    # A clock that was set back by an hour: each repetition would last as long.
+    spin_until(time.monotonic_ns() + 3600 * 10**9)
+    start = time.monotonic_ns() + 2 * 10**6
+    spin_until(start)
+    assert time.monotonic_ns() >= start
+
+
+def test_a_rank_tells_what_its_clock_reads_between_a_question_and_its_answer(pair: Room) -> None:
+    ahead, requests = 10**15, []
+
+    def answer() -> None:
+        requests.append(pair.spokes[1].receive())
+        pair.spokes[1].tell_time(5, lambda: time.monotonic_ns() + ahead)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    rows = pair.hub.ask_time(1, 5, b"tell", time.monotonic_ns)
+    thread.join(5)
+    assert requests == [b"tell"]
+    assert rows.shape == (5, 3)
+    flat = (rows - [0, ahead, 0]).ravel()
+    assert (flat[1:] >= flat[:-1]).all()
+
+
+def test_a_rank_that_leaves_while_it_is_asked_is_named(pair: Room) -> None:
+    pair.spokes.pop(1).close()
+    with pytest.raises(MeasurementError, match=r"rank 1 \(here\) is gone"):
+        pair.hub.ask_time(1, 5, b"tell", time.monotonic_ns)
+
+
+def test_a_rank_that_is_asked_by_nobody_any_more_says_so(pair: Room) -> None:
+    pair.hub.close()
+    with pytest.raises(MeasurementError, match="rank 0 is gone"):
+        pair.spokes[1].tell_time(5, time.monotonic_ns)
 
 
 def test_the_address_by_which_others_reach_this_rank_is_known(pair: Room) -> None:
@@ -124,7 +184,7 @@ def test_a_rank_that_left_is_named(pair: Room) -> None:
         pair.hub.await_ready()
     with pytest.raises(MeasurementError, match="rank 1"):  # noqa: PT012 - the first sends may still be buffered
         for _attempt in range(100):
-            pair.hub.send_start(1)
+            pair.hub.send_starts([1, 1])
             time.sleep(0.01)
 
 

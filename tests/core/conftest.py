@@ -19,7 +19,7 @@ from collmark.core.dtype import DTYPES
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
-from collmark.core.record import Ranks, Record, Run, Timing
+from collmark.core.record import ClockModel, Ranks, Record, Run, Timing
 from collmark.core.reduction import REDUCTIONS
 from collmark.core.store import RunFolder, Writer
 
@@ -72,6 +72,8 @@ def in_order(struct: Any, fields: dict[str, Any]) -> Any:  # noqa: ANN401 - any 
         fields["cut"] = min(fields["cut"], fields["repetitions"])
     if struct is Ranks:
         fields |= {"last_out": fields["last_in"], "lateness": [0.5] * len(fields["last_in"])}
+    if struct is ClockModel:
+        fields |= {name: [0.5] * len(fields["leaders"]) for name in ("ahead", "drift", "bound")}
     if struct is Case and OPERATIONS[fields["operation"]].ragged:
         fields |= {"traffic": fields["traffic"] or "uniform", "requested_nbytes": fields["requested_nbytes"] % 4096}
     return struct(**fields)

@@ -15,6 +15,7 @@ from collmark.analysis.report.cells import (
 from collmark.analysis.report.content import Block, Cell, Heading, Items, Mark, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
+from collmark.core.operation import Estimand
 from collmark.core.units import format_nbytes
 
 ANCHOR = "fits"
@@ -87,6 +88,8 @@ def _row(fit: Fit, curve: str) -> tuple[Cell, ...]:
 def remarks(fit: Fit) -> str:
     """Return what a reader must know before using a fit."""
     words = [] if fit.describes else ["does not describe the times: no verdict rests on it"]
+    if fit.series.estimand == Estimand.LONGEST_LOCAL:
+        words.append("T is D_max, skew included")
     if fit.beta is None:
         words.append("constant")
     named = {ALPHA: fit.alpha, ASYMPTOTE: fit.asymptote}

@@ -10,7 +10,7 @@ from collmark.analysis.report.material import Material
 from collmark.analysis.report.sentences import LOCAL_TIERS
 from collmark.analysis.results import Results
 from collmark.core.case import Scheduling
-from collmark.core.disturbance import findings
+from collmark.core.disturbance import clock_words, findings
 from collmark.core.marker import NO_MEASUREMENT, Marker
 from collmark.core.record import Outcome, Record, Status
 
@@ -52,6 +52,8 @@ def _of_run(one: Results) -> Iterator[Line]:
     yield from _oversubscribed(records)
     for sentence in findings(one.run, one.records):
         yield "disturbance", sentence, Mark.UNDECIDED
+    for sentence in clock_words(records):
+        yield "clocks", sentence, Mark.NONE
     yield from _counts(records)
 
 

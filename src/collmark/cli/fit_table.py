@@ -13,6 +13,7 @@ from collmark.cli.console import Terminal
 from collmark.cli.layout import CONTINUED, Align, Column, lay_out
 from collmark.core.marker import Marker
 from collmark.core.numeral import counted
+from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import compact_nbytes, format_about_nbytes, format_gigabytes_per_second, format_microseconds
 
@@ -59,6 +60,8 @@ def remarks(fit: Fit) -> list[str]:
         said.append(
             f"alpha and beta do not describe it: rms misfit {figures.percent(fit.rms)} % is above {MOST_RMS:.0%}"
         )
+    if fit.series.estimand == Estimand.LONGEST_LOCAL:
+        said.append("T is D_max, skew included: clocks could not be compared at every size and in every launch")
     for name, quantity in (("alpha", fit.alpha), ("beta", fit.beta)):
         if quantity is not None and quantity.weak:
             said.append(f"{name} is weak: {quantity.weak}")

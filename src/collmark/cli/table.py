@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from collmark.cli import figures
 from collmark.cli.layout import CONTINUED, Align, Column, Paint, lay_out
 from collmark.core.case import Buffers, Cadence, Case, Form
+from collmark.core.operation import Estimand
 from collmark.core.record import Status
 from collmark.workflow.listing import Row
 from collmark.workflow.planning import placement_words
@@ -86,6 +87,9 @@ def result_columns(rows: Sequence[Row]) -> list[Column]:
             styles=["muted" if row.status is None else STATUS_STYLE[row.status] for row in rows],
         ),
     ]
+    if Estimand.LONGEST_LOCAL in {row.estimand for row in rows}:
+        # Without it every T is what the manual says of its operation.
+        columns.insert(0, Column(name="T is", cells=["-" if r.estimand is None else str(r.estimand) for r in rows]))
     if any(row.overlap is not None for row in rows):
         shares = ["-" if row.overlap is None else f"{row.overlap * 100:.0f}" for row in rows]
         columns.insert(4, Column(name="overlap", unit="(%)", cells=shares, align=Align.POINT))

@@ -1,4 +1,4 @@
-"""What disturbed a run, said in words: ranks that enter late, launches that drift.
+"""What disturbed a run, said in words: ranks that enter late, launches that drift, clocks that are off.
 
 A finding must be unlikely by chance (1 in 1,000) and large enough to matter; what is named here was measured, and
 what is not named was not ruled out.
@@ -11,15 +11,18 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from collmark.core.errors import one_line
 from collmark.core.estimate import Estimate
 from collmark.core.numeral import counted
+from collmark.core.operation import Estimand
 from collmark.core.quantile import normal_quantile
-from collmark.core.record import Record, Run, Sentinel
+from collmark.core.record import Clock, Record, Run, Sentinel
 from collmark.core.units import format_microseconds
 
 CHANCE = 0.001  # by which a finding may come about without a cause
 LEAST_LATENESS = 0.1  # of T, below which a late rank does not matter
 LEAST_DRIFT = 0.05  # relative, below which a drift does not matter
+MOST_NOTES = 3  # on clocks
 LEAST_SHARE = 0.1  # of the records in which a rank must be late to be named for a run
 
 
@@ -82,7 +85,7 @@ def drift_of(records: Iterable[Record]) -> Estimate | None:
         if record.sentinel is not None and record.timing is not None
     }
     start, end = marks.get(Sentinel.START), marks.get(Sentinel.END)
-    if start is None or end is None:
+    if start is None or end is None or start.estimand is not end.estimand:
         return None
     widths = []
     for timing in (start, end):
@@ -107,9 +110,9 @@ def drift_of(records: Iterable[Record]) -> Estimate | None:
 
 
 def findings(run: Run, records: Sequence[Record]) -> list[str]:
-    """Return one sentence for every rank that is late in many records and every launch that drifted."""
+    """Return one sentence for every rank that is late in many records, every launch that drifted, and on clocks."""
     measured = [record for record in records if record.sentinel is None]
-    sentences = _stragglers(run, measured)
+    sentences = _stragglers(run, measured) + _clock_notes(measured)
     for launch in run.launches:
         own = [record for record in records if record.launch == launch.id]
         ratio = drift_of(own)
@@ -142,3 +145,26 @@ def _stragglers(run: Run, records: Sequence[Record]) -> list[str]:
             f"{counted(judged, 'record')}: last in {share:.0%} of repetitions, by {format_microseconds(delay)} us"
         )
     return sentences
+
+
+def clock_words(records: Iterable[Record]) -> list[str]:
+    """Return how well the clocks of several hosts could be compared, in sentences; none where there was one clock."""
+    modelled = [
+        (r.clock, r.clock_model, r.timing) for r in records if r.clock_model is not None and r.timing is not None
+    ]
+    shares = [model.error / timing.median for clock, model, timing in modelled if clock is Clock.MODELLED]
+    local = sum(timing.estimand is Estimand.LONGEST_LOCAL for _clock, _model, timing in modelled)
+    sentences = []
+    if shares:
+        of_all = f"{len(shares)} of {counted(len(modelled), 'record')}"
+        sentences.append(f"clocks of several hosts, off by at most {max(shares) * 100:.1f} % of T, tell {of_all}")
+    if local:
+        of_all = f"{local} of {counted(len(modelled), 'record')}"
+        sentences.append(f"T is {Estimand.LONGEST_LOCAL}, skew included, where clocks cannot tell better: in {of_all}")
+    return sentences
+
+
+def _clock_notes(records: Iterable[Record]) -> list[str]:
+    """Return what clocks did that no model foresaw."""
+    notes = dict.fromkeys(record.clock_model.note for record in records if record.clock_model is not None)
+    return [one_line(note) for note in notes if note][:MOST_NOTES]

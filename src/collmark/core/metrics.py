@@ -1,9 +1,13 @@
-"""Bandwidths, computed when a record is read and never stored."""
+"""What is computed when records are read and never stored: bandwidths, and medians that may stand beside each other."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from collmark.core.case import Case
+from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
+from collmark.core.record import Record
 
 
 def algorithm_bandwidth(case: Case, seconds: float) -> float | None:
@@ -20,3 +24,16 @@ def bus_bandwidth(case: Case, seconds: float) -> float | None:
     if algorithm is None:
         return None
     return algorithm * OPERATIONS[case.operation].bus_factor(case.placement.ranks)
+
+
+def like_medians(records: Iterable[Record]) -> tuple[list[float], Estimand | None]:
+    """Return the median of T in each record of one case that has a time, in s, and what T is.
+
+    Where clocks could be compared in some launches only, it is D_max in all: L or G is never put beside it. None where
+    nothing has a time.
+    """
+    timed = [(record.timing, record.ranks) for record in records if record.timing is not None]
+    estimands = {timing.estimand for timing, _ranks in timed}
+    if len(estimands) > 1 and all(ranks is not None for _timing, ranks in timed):
+        return [ranks.longest for _timing, ranks in timed if ranks is not None], Estimand.LONGEST_LOCAL
+    return [timing.median for timing, _ranks in timed], next(iter(estimands), None)

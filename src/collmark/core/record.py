@@ -54,8 +54,10 @@ class Clock(StrEnum):
 
     SHARED = "shared"
     """One monotonic clock: all ranks on one host."""
+    MODELLED = "modelled"
+    """One clock per host, mapped onto rank 0's by a model whose bound is below 5 % of T."""
     LOCAL = "local"
-    """One clock per host, not comparable."""
+    """One clock per host, and no model good enough to compare them."""
     VIRTUAL = "virtual"
     """The simulated backend's."""
 
@@ -161,8 +163,31 @@ class Evidence(_Stored, frozen=True, kw_only=True):
     because: Annotated[list[str], meaning("facts that the tier is derived from")] = []
 
 
+class ClockModel(_Stored, frozen=True, kw_only=True):
+    """How the clocks of other hosts were mapped onto rank 0's while a case was measured. At a moment t of rank 0's, a
+    host's showed t + ahead + drift x (t - at). Lists have an entry for each host but rank 0's.
+    """
+
+    error: Annotated[
+        NotNegative, meaning("bound of the error between stamps of any two ranks, by looks at the ends", S)
+    ]
+    age: Annotated[NotNegative, meaning("longest time between two looks at the clocks during the case", S)]
+    at: Annotated[float, meaning("moment on rank 0's clock from which the others are told", S)]
+    leaders: Annotated[list[Ordinal], meaning("rank that exchanged time stamps for its host")]
+    ahead: Annotated[list[float], meaning("by how much the host's clock was ahead then", S)]
+    drift: Annotated[list[float], meaning("its rate minus 1")]
+    bound: Annotated[list[NotNegative], meaning("bound of its own error", S)]
+    looks: Annotated[Ordinal, meaning("looks at a clock that the model was fitted to, the fewest of any host")]
+    note: Annotated[str, meaning("what clocks did that no model foresaw; empty where nothing")] = ""
+
+    def __post_init__(self) -> None:
+        """Check what must hold between fields, also after decoding."""
+        if not len(self.leaders) == len(self.ahead) == len(self.drift) == len(self.bound):
+            raise ValueError("leaders, ahead, drift and bound must be of equal length, one entry a host")
+
+
 class SampleReference(_Stored, frozen=True, kw_only=True):
-    """Where the raw time stamps lie: int64 nanoseconds, shape (2 or 4, ranks, repetitions), C order."""
+    """Where the raw time stamps lie: int64 ns on rank 0's clock, shape (2 or 4, ranks, repetitions), C order."""
 
     file: Annotated[FileName, meaning("file in the run's folder")]
     offset: Annotated[Count, meaning("first byte", B)]
@@ -206,6 +231,9 @@ class Record(_Stored, frozen=True, kw_only=True):
     cores: Annotated[Ordinal | None, meaning("cores they may run on")] = None
     sentinel: Annotated[Sentinel | None, meaning("a repeat of the sentinel case, kept apart")] = None
     error: Annotated[str, meaning("why it failed")] = ""
+    clock_model: Annotated[
+        ClockModel | None, meaning("model of the clocks of other hosts; absent where all ranks read one clock")
+    ] = None
     samples: Annotated[SampleReference | None, meaning("raw time stamps, while the run's share lasts")] = None
 
     @property
@@ -323,5 +351,5 @@ def field_table(struct: type[msgspec.Struct]) -> Iterator[Field]:
         yield Field(name=name, unit=extra.get("unit", ""), type=_type_name(annotation), meaning=meta.description or "")
 
 
-STORED = (Run, Launch, Host, Timer, Record, Timing, Ranks, Check, Evidence, SampleReference)
+STORED = (Run, Launch, Host, Timer, Record, Timing, Ranks, Check, Evidence, ClockModel, SampleReference)
 """The stored types, in the order in which results/README.md shows them."""

@@ -13,7 +13,8 @@ import msgspec
 from collmark.core.case import Case
 from collmark.core.errors import CollmarkError
 from collmark.core.marker import markers_of
-from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
+from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth, like_medians
+from collmark.core.operation import Estimand
 from collmark.core.record import ENTERS, SEVERITY, Record, Run, Status
 from collmark.core.statistics import log_t_interval
 from collmark.workflow.places import run_folders
@@ -45,6 +46,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Records of that status, and records.
     overlap : float or None
         Median over launches of the share of a non-blocking call that a computation hides.
+    estimand : Estimand or None
+        What T is; None where there is no time.
     """
 
     case: Case
@@ -57,6 +60,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     status: Status | None
     share: tuple[int, int]
     overlap: float | None = None
+    estimand: Estimand | None = None
 
     @property
     def is_over_launches(self) -> bool:
@@ -79,23 +83,24 @@ def _row(case: Case, records: Sequence[Record]) -> Row:
     timed = [record for record in records if record.timing is not None]
     # As in fits: an unstable launch counts only where no other has a time.
     timed = [record for record in timed if record.status in ENTERS] or timed
-    timings = [record.timing for record in timed if record.timing is not None]
+    medians, estimand = like_medians(timed)
     seconds = half_width = None
     # A clock coarser than the call reads 0: that is no time, and has no logarithm.
-    if timings and worst is not Status.WRONG and all(timing.median > 0 for timing in timings):
-        interval = log_t_interval([timing.median for timing in timings])
+    if medians and worst is not Status.WRONG and min(medians) > 0:
+        interval = log_t_interval(medians)
         if interval is not None:
             seconds, half_width = interval.value, interval.relative_half_width
         else:
-            seconds = math.exp(statistics.fmean(math.log(timing.median) for timing in timings))
-            lower, upper = timings[0].lower, timings[0].upper
-            if len(timings) == 1 and lower is not None and upper is not None:
+            seconds = math.exp(statistics.fmean(map(math.log, medians)))
+            timing = timed[0].timing
+            lower, upper = (None, None) if timing is None else (timing.lower, timing.upper)
+            if len(medians) == 1 and lower is not None and upper is not None:
                 half_width = max(upper - seconds, seconds - lower) / seconds
     compared = [record for record in records if record.check.checked]
     overlaps = [record.overlap for record in records if record.overlap is not None]
     return Row(
         case=case,
-        launches=len(timings),
+        launches=len(medians),
         seconds=seconds,
         half_width=half_width,
         algorithm_bandwidth=None if seconds is None else algorithm_bandwidth(case, seconds),
@@ -104,6 +109,7 @@ def _row(case: Case, records: Sequence[Record]) -> Row:
         status=worst,
         share=(statuses[worst] if worst else 0, len(records)),
         overlap=statistics.median(overlaps) if overlaps and seconds is not None else None,
+        estimand=None if seconds is None else estimand,
     )
 
 
@@ -129,14 +135,15 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
 def variation(records: Iterable[Record]) -> Variation | None:
     """Return how launches and repetitions vary; None unless a case has two launches."""
-    medians: dict[str, list[float]] = {}
+    of_case: dict[str, list[Record]] = {}
     within: list[float] = []
     for record in records:
         timing = record.timing
         if record.sentinel is None and timing is not None and timing.p25 > 0:
-            medians.setdefault(record.case.key, []).append(math.log(timing.median))
+            of_case.setdefault(record.case.key, []).append(record)
             within.append(math.log(timing.p75 / timing.p25) / QUARTILES_OF_NORMAL)
-    between = [statistics.stdev(values) for values in medians.values() if len(values) > 1]
+    each = [like_medians(own)[0] for own in of_case.values()]
+    between = [statistics.stdev(map(math.log, medians)) for medians in each if len(medians) > 1]
     if not between:
         return None
     return Variation(between=statistics.median(between), within=statistics.median(within))

@@ -13,7 +13,7 @@ from collmark.bench.backends.index import BACKENDS
 from collmark.bench.backends.mpi_library import check_launcher, choose
 from collmark.bench.launchers.joined import Joined
 from collmark.bench.memory import check_memory
-from collmark.bench.simulation.spec import check_ranks_of, read_simulation
+from collmark.bench.simulation.spec import check_place_of, read_simulation
 from collmark.core.case import Case, Scheduling
 from collmark.core.errors import PlanError, UnavailableError, UsageError
 from collmark.core.expansion import expand
@@ -141,7 +141,7 @@ def check_planted(plan: Plan, cases: Sequence[Case]) -> None:
     if SIMULATED not in plan.backends:
         raise UsageError(f"the plan's [simulation] needs the simulated backend: --backend {SIMULATED}")
     for placement in plan.placements:
-        check_ranks_of(simulation, placement.ranks)
+        check_place_of(simulation, placement)
     if simulation.wrong_rank >= 0:
         for case in cases:
             _check_wrong_element(simulation.wrong_rank, simulation.wrong_element, case)

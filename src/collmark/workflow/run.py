@@ -23,6 +23,7 @@ from collmark.bench.memory import check_memory
 from collmark.bench.simulation.launch import simulate_launch
 from collmark.core.case import Case
 from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UsageError
+from collmark.core.metrics import like_medians
 from collmark.core.placement import Placement
 from collmark.core.plan import AUTO, Plan, check_plan
 from collmark.core.record import SCHEMA_VERSION, Launch, Outcome, Record, Run, Status
@@ -240,11 +241,12 @@ class _Execution:
 
     def _too_wide(self) -> list[Case]:
         """Return the cases whose interval over launches is not yet within the precision twice in a row."""
-        values: dict[str, list[float]] = {}
+        of_case: dict[str, list[Record]] = {}
         for record in self._folder.records():
             if record.sentinel is None and record.timing is not None and record.timing.median > 0:
-                values.setdefault(record.case.key, []).append(record.timing.median)
-        return [case for case in self._run.cases if not is_settled(values.get(case.key, []), self._plan.precision)]
+                of_case.setdefault(record.case.key, []).append(record)
+        medians = {key: like_medians(records)[0] for key, records in of_case.items()}
+        return [case for case in self._run.cases if not is_settled(medians.get(case.key, []), self._plan.precision)]
 
 
 def share_of_next(backends: Sequence[str], shares: Mapping[str, float]) -> float:

@@ -22,7 +22,7 @@ A newer schema is refused; an older one is read as the current one.
 |---|---|
 | `run.json` | one Run: plan, cases, and a Launch for each set of fresh processes, with hosts, libraries, clock |
 | `records.jsonl` | one Record a line: one case in one launch; on disk before the next case starts |
-| `samples-NNNN.i64` | raw time stamps of launch NNNN: little-endian int64 in ns, as the record's `samples` says |
+| `samples-NNNN.i64` | stamps of launch NNNN, on rank 0's clock: little-endian int64 in ns; see the record's `samples` |
 | `logs/` | what each rank printed |
 | `.lock` | held while the run is written |
 

@@ -36,9 +36,14 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return load(folder)
 
 
+def asked(results: Results) -> dict[tuple[str, str], str]:
+    """Return all cases of a run with what T is."""
+    return {(results.name, record.case.key): record.case.estimand.value for record in results.records}
+
+
 def test_medians_are_those_of_the_records(measured: Results) -> None:
     kept = [record for record in measured.records if record.sentinel is None]
-    table, problems = repetitions([measured], [(measured.name, record.case.key) for record in kept])
+    table, problems = repetitions([measured], asked(measured))
     assert problems == []
     assert list(table.columns) == list(REPETITION)
     medians = table.groupby(["case", "launch"])["seconds"].median()
@@ -46,6 +51,19 @@ def test_medians_are_those_of_the_records(measured: Results) -> None:
     for record in kept:
         assert record.timing is not None
         assert medians[record.case.key, record.launch] == pytest.approx(record.timing.median, rel=1e-9)
+
+
+def test_t_is_what_the_curve_has_it_to_be(measured: Results) -> None:
+    # A record of L on a curve on which clocks could not always be compared.
+    longest = dict.fromkeys(asked(measured), "D_max")
+    table, _problems = repetitions([measured], longest)
+    medians = table.groupby(["case", "launch"])["seconds"].median()
+    for record in measured.records:
+        if record.sentinel is None and record.case.operation == "all_reduce":
+            assert record.timing is not None
+            assert record.ranks is not None
+            assert medians[record.case.key, record.launch] == pytest.approx(record.ranks.longest, rel=1e-9)
+            assert record.ranks.longest > record.timing.median
 
 
 def test_only_what_was_asked_for_is_read(measured: Results, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +74,8 @@ def test_only_what_was_asked_for_is_read(measured: Results, monkeypatch: pytest.
         return read_samples(folder, reference)
 
     monkeypatch.setattr("collmark.analysis.figures.repetitions.read_samples", watched)
-    case = measured.records[0].case.key
-    repetitions([measured], [(measured.name, case)])
+    (_run, case), estimand = next(iter(asked(measured).items()))
+    repetitions([measured], {(measured.name, case): estimand})
     assert len(read) == sum(r.case.key == case and r.sentinel is None for r in measured.records)
 
 
@@ -65,7 +83,7 @@ def test_damaged_and_missing_samples_are_told(measured: Results) -> None:
     assert measured.folder is not None
     path = measured.folder.path / "samples-0001.i64"
     whole = path.read_bytes()
-    keys = [(measured.name, record.case.key) for record in measured.records]
+    keys = asked(measured)
     try:
         path.write_bytes(bytes(len(whole)))
         table, problems = repetitions([measured], keys)
@@ -78,7 +96,7 @@ def test_damaged_and_missing_samples_are_told(measured: Results) -> None:
 
 
 def test_results_in_memory_have_none() -> None:
-    table, problems = repetitions([results_of(curve())], [("made", "x")])
+    table, problems = repetitions([results_of(curve())], {("made", "x"): "L"})
     assert table.empty
     assert problems == []
     assert list(table.columns) == list(REPETITION)
