@@ -82,9 +82,10 @@ def lead(
     if is_stopping():
         raise InterruptedRunError("stopped before the first case")
     folder = RunFolder(Path(job.folder))
+    noise = team.listen()
     launch = describe_launch(
         job,
-        hosts_of(hub),
+        [msgspec.structs.replace(host, noise=noise[host.name]) for host in hosts_of(hub)],
         dict(session.facts()),
         session.timer.calibrate() if session.timer else calibrate(),
         start_seconds=time.monotonic() - began,

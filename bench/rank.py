@@ -68,6 +68,10 @@ class CountThreads(msgspec.Struct, frozen=True, tag=True):
     """Count the threads that ran since the case was bound."""
 
 
+class Listen(msgspec.Struct, frozen=True, tag=True):
+    """Watch for gaps for a moment, together with all other ranks."""
+
+
 class Release(msgspec.Struct, frozen=True, tag=True):
     """Free the buffers."""
 
@@ -76,7 +80,7 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
     """Leave."""
 
 
-Command = Reserve | Bind | Prepare | Neutralise | Block | Compare | CountThreads | Release | Stop
+Command = Reserve | Bind | Prepare | Neutralise | Block | Compare | CountThreads | Listen | Release | Stop
 
 
 class Rank:

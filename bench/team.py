@@ -10,12 +10,14 @@ import msgspec
 import numpy as np
 
 from collmark.bench.control import Hub
+from collmark.bench.noise.short import RankNoise, host_noise, watch_rank
 from collmark.bench.rank import (
     Bind,
     Block,
     Command,
     Compare,
     CountThreads,
+    Listen,
     Neutralise,
     Prepare,
     Rank,
@@ -26,7 +28,7 @@ from collmark.bench.stamps import Stamps
 from collmark.bench.watchdog import Watchdog
 from collmark.core.case import Case
 from collmark.core.errors import UnavailableError
-from collmark.core.record import Check, Clock, Evidence
+from collmark.core.record import Check, Clock, Evidence, HostNoise
 from collmark.kernels.buffer import Comparison
 
 LARGEST_SLACK = 5_000_000  # ns
@@ -205,6 +207,13 @@ class ProcessTeam:
             by_host[host] = by_host.get(host, 0) + count
         return max(by_host.values()), self._cores
 
+    def listen(self) -> dict[str, HostNoise]:
+        """Return how each host disturbs its ranks, which watch for a moment, all at once."""
+        by_host: dict[str, list[RankNoise]] = {}
+        for host, reply in zip(self._hub.hosts, self._everywhere(Listen()), strict=True):
+            by_host.setdefault(host, []).append(msgspec.msgpack.decode(reply, type=RankNoise))
+        return {host: host_noise(ranks) for host, ranks in by_host.items()}
+
     def release(self) -> None:
         """Free the buffers on every rank; after a fault nobody would answer, and the fault is what matters."""
         if not self._is_broken:
@@ -256,6 +265,8 @@ def perform(rank: Rank, command: Command) -> bytes:
             return msgspec.msgpack.encode(rank.compare(epoch))
         case CountThreads():
             return rank.count_threads().to_bytes(4, "little")
+        case Listen():
+            return msgspec.msgpack.encode(watch_rank())
         case Release():
             rank.release()
     return b""

@@ -1,4 +1,4 @@
-"""What disturbed a run, said in words: ranks that enter late, launches that drift.
+"""What disturbed a run, said in words: ranks that enter late, launches that drift, noise of the machine.
 
 A finding must be unlikely by chance (1 in 1,000) and large enough to matter; what is named here was measured, and
 what is not named was not ruled out.
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from collmark.core.estimate import Estimate
+from collmark.core.noise_of_run import noise_sentences
 from collmark.core.numeral import counted
 from collmark.core.quantile import normal_quantile
 from collmark.core.record import Record, Run, Sentinel
@@ -107,7 +108,7 @@ def drift_of(records: Iterable[Record]) -> Estimate | None:
 
 
 def findings(run: Run, records: Sequence[Record]) -> list[str]:
-    """Return one sentence for every rank that is late in many records and every launch that drifted."""
+    """Return a sentence for every rank that is late in many records, every launch that drifted, each kind of noise."""
     measured = [record for record in records if record.sentinel is None]
     sentences = _stragglers(run, measured)
     for launch in run.launches:
@@ -120,7 +121,7 @@ def findings(run: Run, records: Sequence[Record]) -> list[str]:
             f"launch {launch.id} drifted: {case} took {ratio.value:.2f} [{ratio.lower:.2f}, {ratio.upper:.2f}] times "
             "as long at its end as at its start"
         )
-    return sentences
+    return sentences + noise_sentences(run)
 
 
 def _stragglers(run: Run, records: Sequence[Record]) -> list[str]:
