@@ -15,8 +15,8 @@ from collmark.core.intervals import quantile_interval
 from collmark.core.noise import Latency
 from collmark.kernels.noise import NativeProbe
 
-WINDOWS = 15
-ROUNDS = 1000  # round trips a window: 0.1 ms and more, 10,000 x the tick of an ordinary clock
+WINDOWS = 51
+ROUNDS = 200  # round trips a window: 10 us and more, 1,000 x the tick of an ordinary clock, and seldom broken by a gap
 PATIENCE = 1_000_000_000  # ns for the other core, which other work may hold
 LINE = 256  # B from one window's line to the next: processors fetch lines of 64 or 128 B in pairs
 MOST_CORES = 32  # 496 pairs, a few seconds

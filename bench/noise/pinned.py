@@ -44,9 +44,8 @@ def together(cores: Sequence[int], work: Callable[[int, threading.Event], T]) ->
         return work(position, stop)
 
     with ThreadPoolExecutor(len(cores), thread_name_prefix="core") as pool:
-        running = [pool.submit(on_core, position) for position in range(len(cores))]
         try:
+            running = [pool.submit(on_core, position) for position in range(len(cores))]
             return [one.result() for one in running]
-        except BaseException:
-            stop.set()  # Ctrl-C among others: the threads end with the window that they are in
-            raise
+        finally:
+            stop.set()  # after Ctrl-C too: the threads end with the window that they are in

@@ -12,10 +12,11 @@ from collmark.cli.layout import Align, Column, Paint, lay_out
 from collmark.core.estimate import Estimate
 from collmark.core.noise import Gaps, Host, Latency, MachineNoise
 from collmark.core.noise_judgement import Finding, Verdict, number
-from collmark.core.units import GIGA, format_about_nbytes, format_duration, format_nanoseconds
+from collmark.core.units import GIGA, NANOSECONDS_PER_SECOND, format_about_nbytes, format_duration
 from collmark.workflow.noise import Noise, core_list
 
-MOST_SHOWN = 12  # cores whose matrix fits into 100 columns
+MOST_SHOWN = 12  # cores whose matrix fits into 80 columns
+MOST_ROWS = 16  # cores in the table of gaps
 WORDS = {Verdict.GOOD: "good", Verdict.WARN: "WARN"}
 STYLES = {Verdict.GOOD: "good", Verdict.WARN: "caution"}
 INDENT = "      "
@@ -33,9 +34,9 @@ def print_noise(terminal: Terminal, noise: Noise) -> None:
 def _tables(noise: MachineNoise, width: int, paint: Paint) -> Iterator[list[str]]:
     yield _folded(_host_words(noise.host), width)
     yield [*_folded("clocks, read in a row; medians over windows", width), *lay_out(_clocks(noise), width, paint)]
-    yield [*_folded(_gap_words(noise.gaps), width), *lay_out(_gaps(noise), width, paint)]
+    yield [*_folded(_gap_words(noise.gaps), width), *lay_out(_gaps(noise.gaps), width, paint)]
     if noise.latency is not None:
-        yield _latency_lines(noise.latency, width, paint)
+        yield _latency(noise.latency, width, paint)
     yield [*_folded(_copy_words(noise), width), *lay_out(_copies(noise), width, paint)]
 
 
@@ -58,22 +59,23 @@ def _host_words(host: Host) -> str:
 def _cell(estimate: Estimate | None, write: Callable[[float], str]) -> str:
     if estimate is None:
         return figures.ABSENT
+    if estimate.upper == 0:
+        return "0"
     return f"{write(estimate.value)} [{write(max(0.0, estimate.lower))}, {write(estimate.upper)}]"
 
 
-def _value(estimate: Estimate | None) -> str:
-    return figures.ABSENT if estimate is None else format_nanoseconds(estimate.value)
+def _nanoseconds(seconds: float) -> str:
+    return number(seconds * NANOSECONDS_PER_SECOND)
 
 
 def _clocks(noise: MachineNoise) -> list[Column]:
     clocks = noise.clocks
     return [
         Column(name="clock", cells=[clock.name for clock in clocks]),
-        Column(name="loop", cells=[clock.loop for clock in clocks]),
-        Column(name="step", unit="(ns)", cells=[format_nanoseconds(clock.step) for clock in clocks], align=Align.POINT),
-        Column(name="tick", unit="(ns)", cells=[format_nanoseconds(clock.tick) for clock in clocks], align=Align.POINT),
-        Column(name="read", unit="(ns)", cells=[_cell(clock.cost, format_nanoseconds) for clock in clocks], leads=True),
-        Column(name="p99", unit="(ns)", cells=[_cell(clock.cost_p99, format_nanoseconds) for clock in clocks]),
+        Column(name="step", unit="(ns)", cells=[_nanoseconds(clock.step) for clock in clocks], align=Align.POINT),
+        Column(name="tick", unit="(ns)", cells=[_nanoseconds(clock.tick) for clock in clocks], align=Align.POINT),
+        Column(name="read", unit="(ns)", cells=[_cell(clock.cost, _nanoseconds) for clock in clocks], leads=True),
+        Column(name="p99", unit="(ns)", cells=[_cell(clock.cost_p99, _nanoseconds) for clock in clocks]),
         Column(name="backwards", cells=[f"{clock.backwards}" for clock in clocks], align=Align.RIGHT),
     ]
 
@@ -81,80 +83,71 @@ def _clocks(noise: MachineNoise) -> list[Column]:
 def _gap_words(gaps: Gaps) -> str:
     each = min(core.seconds for core in gaps.cores)
     how = "all at once" if gaps.at_once else "one after the other"
+    left = len(gaps.cores) - MOST_ROWS
+    worst = f"; the {MOST_ROWS} cores that lose most of {len(gaps.cores)}, all are in --json" if left > 0 else ""
     return (
         f"gaps of {format_duration(gaps.threshold)} and more, in a loop ({gaps.loop}) that only reads the clock; "
-        f"{how}, {format_duration(each)} a core; long: {format_duration(gaps.long)} and more"
+        f"{how}, {format_duration(each)} a core; long: {format_duration(gaps.long)} and more{worst}"
     )
 
 
-def _gaps(noise: MachineNoise) -> list[Column]:
-    cores = noise.gaps.cores
-    names = [f"{position}" if core.core is None else f"{core.core}" for position, core in enumerate(cores)]
+def _gaps(gaps: Gaps) -> list[Column]:
+    rows = list(enumerate(gaps.cores))
+    if len(rows) > MOST_ROWS:
+        rows.sort(key=lambda row: row[1].lost.value if row[1].lost else 0.0, reverse=True)
+    cores = [core for _position, core in rows[:MOST_ROWS]]
+    names = [f"{position if core.core is None else core.core}" for position, core in rows[:MOST_ROWS]]
+    lost = ["0" if core.lost is None else _cell(core.lost, figures.percent) for core in cores]
+    largest = [figures.microseconds(core.largest) for core in cores]
+    preempted = [figures.ABSENT if core.preempted is None else f"{core.preempted}" for core in cores]
+    gigahertz = [_cell(core.frequency, lambda hz: number(hz / GIGA)) for core in cores]
     columns = [
         Column(name="thread" if cores[0].core is None else "core", cells=names, align=Align.RIGHT),
-        Column(
-            name="time lost",
-            unit="(%)",
-            cells=["0" if c.lost is None else _cell(c.lost, figures.percent) for c in cores],
-        ),
+        Column(name="time lost", unit="(%)", cells=lost),
         Column(name="gaps", unit="(1/s)", cells=[_cell(core.rate, number) for core in cores]),
         Column(name="long gaps", unit="(1/s)", cells=[_cell(core.long_rate, number) for core in cores]),
-        Column(
-            name="largest",
-            unit="(us)",
-            cells=[figures.microseconds(core.largest) for core in cores],
-            align=Align.POINT,
-            leads=True,
-        ),
+        Column(name="largest", unit="(us)", cells=largest, align=Align.POINT, leads=True),
         Column(name="p99", unit="(us)", cells=[_cell(core.p99, figures.microseconds) for core in cores]),
-        Column(
-            name="preempted",
-            cells=[figures.ABSENT if c.preempted is None else f"{c.preempted}" for c in cores],
-            align=Align.RIGHT,
-        ),
+        Column(name="preempted", cells=preempted, align=Align.RIGHT),
         Column(name="steal", unit="(%)", cells=[_cell(core.steal, figures.percent) for core in cores]),
-        Column(
-            name="frequency",
-            unit="(GHz)",
-            cells=[_cell(core.frequency, lambda hz: number(hz / GIGA)) for core in cores],
-        ),
+        Column(name="frequency", unit="(GHz)", cells=gigahertz),
     ]
     return [column for column in columns if set(column.cells) != {figures.ABSENT}]
 
 
-def _latency_lines(latency: Latency, width: int, paint: Paint) -> list[str]:
-    pairs = latency.pairs()
-    caption = "latency between cores in ns, one way: half a round trip of a cache line, median over windows"
+def _latency(latency: Latency, width: int, paint: Paint) -> list[str]:
+    words = "latency between cores, one way: half a round trip of a cache line, median over windows"
+    columns = _pairs(latency)
     if len(latency.cores) > MOST_SHOWN:
-        ordered = sorted(pairs.items(), key=lambda pair: pair[1].value)
-        told = {"least": ordered[0], "median": ordered[len(ordered) // 2], "largest": ordered[-1]} if ordered else {}
-        columns = [
-            Column(name=f"{len(pairs)} pairs", cells=list(told)),
-            Column(name="cores", cells=[f"{one}, {other}" for (other, one), _estimate in told.values()]),
-            Column(
-                name="latency",
-                unit="(ns)",
-                cells=[_cell(estimate, format_nanoseconds) for _pair, estimate in told.values()],
-            ),
-        ]
-        return [*_folded(f"{caption}; the whole matrix is in --json", width), *lay_out(columns, width, paint)]
-    if len(latency.cores) == 2:
-        words = "; ".join(
-            f"cores {one} and {other}: {_cell(e, format_nanoseconds)}" for (other, one), e in pairs.items()
-        )
-        return _folded(f"{caption}; {words}", width)
+        words += "; the whole matrix in --json"
+    elif len(latency.cores) > 2:
+        columns = _matrix(latency)
+        words += "; intervals in --json"
+    return [*_folded(words, width), *lay_out(columns, width, paint)]
+
+
+def _matrix(latency: Latency) -> list[Column]:
+    def column(position: int) -> Column:
+        told = [row[position] for row in latency.one_way]
+        cells = [figures.ABSENT if one is None else _nanoseconds(one.value) for one in told]
+        return Column(name=f"{latency.cores[position]}", cells=cells, align=Align.POINT)
+
+    names = Column(name="ns, core", cells=[f"{core}" for core in latency.cores], align=Align.RIGHT)
+    return [names, *map(column, range(len(latency.cores)))]
+
+
+def _pairs(latency: Latency) -> list[Column]:
+    """Return the nearest, the middle and the furthest pair; of one pair that one."""
+    ordered = sorted(latency.pairs().items(), key=lambda pair: pair[1].value)
+    places = {"nearest": 0, "median": len(ordered) // 2, "furthest": len(ordered) - 1} if ordered else {}
+    told = {place: name for name, place in reversed(places.items())}
+    rows = [(name, *ordered[place]) for place, name in sorted(told.items())]
     columns = [
-        Column(name="core", cells=[f"{core}" for core in latency.cores], align=Align.RIGHT),
-        *(
-            Column(
-                name=f"{core}",
-                cells=[_value(row[column]) for row in latency.one_way],
-                align=Align.POINT,
-            )
-            for column, core in enumerate(latency.cores)
-        ),
+        Column(name="cores", cells=[f"{one}, {other}" for _name, (other, one), _estimate in rows]),
+        Column(name="latency", unit="(ns)", cells=[_cell(estimate, _nanoseconds) for _name, _pair, estimate in rows]),
     ]
-    return [*_folded(f"{caption}; intervals are in --json", width), *lay_out(columns, width, paint)]
+    names = Column(name=f"of {len(ordered)} pairs", cells=[name for name, _pair, _estimate in rows])
+    return [names, *columns] if len(ordered) > 1 else columns
 
 
 def _copy_words(noise: MachineNoise) -> str:

@@ -77,7 +77,7 @@ def quantile_interval(
     Returns
     -------
     Estimate or None
-        None where the values cannot bound the quantile: of the 99 % one, under about 530.
+        None where the values cannot bound the quantile: of the 99 % one, under 563 at 95 %.
 
     Notes
     -----

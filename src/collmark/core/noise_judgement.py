@@ -102,6 +102,11 @@ def quantile_hit(share: float) -> str:
     return f"quantiles from {name} on" if name else "the largest values"
 
 
+def slower(lost: float) -> str:
+    """Return what it means that a share of a core's time is lost."""
+    return f"what keeps a core busy takes {number(1 / max(1 - lost, 1e-3))} times as long"
+
+
 def remedy(*, preempted: int | None, long_gaps: int, stolen: bool, fifo: str) -> str:
     """Return what to do about gaps, by what made them.
 
@@ -167,7 +172,7 @@ def _lost(noise: MachineNoise) -> Iterator[Finding]:
         return
     over = sum(one.value >= limits.LOST.value for _core, one in told)
     more = f"; {over} of {counted(len(noise.gaps.cores), 'core')} lose over {percent(limits.LOST.value)}"
-    yield _warn("gaps", found + more, "all times are longer by about as much", _mend(noise, noise.gaps.cores))
+    yield _warn("gaps", found + more, slower(lost.value), _mend(noise, noise.gaps.cores))
 
 
 def _long(noise: MachineNoise) -> Iterator[Finding]:
@@ -181,7 +186,7 @@ def _long(noise: MachineNoise) -> Iterator[Finding]:
     often = f"{number(rate)} a second" if rate >= 1 else f"one every {format_duration(1 / rate)}"
     struck = share_hit((core.long_rate.value, core.lost.value if core.lost else 0.0) for core in cores)
     found = (
-        f"of {long} or more {often} over {counted(len(cores), 'core')}, the largest {format_duration(worst.largest)} "
+        f"of {long} or more, {often} over {counted(len(cores), 'core')}, the largest {format_duration(worst.largest)} "
         f"({core_name(noise, worst)})"
     )
     hit = f"about {percent(struck)} of operations of {format_duration(limits.SMALL.value)} on all of them are hit"
@@ -216,10 +221,10 @@ def _steal(noise: MachineNoise) -> Iterator[Finding]:
         return
     worst, steal = max(told, key=lambda one: one[1].value)
     if steal.value < limits.STEAL.value:
-        yield _good("steal", f"a hypervisor takes {percent(steal.value)} of a core's time at most")
+        yield _good("steal", f"a hypervisor takes at most {percent(steal.value)} of a core's time")
         return
     found = f"a hypervisor takes {percent_interval(steal)} of the time of {core_name(noise, worst)}"
-    yield _warn("steal", found, "all times are longer by about as much", "ask for cores of your own")
+    yield _warn("steal", found, slower(steal.value), "ask for cores of your own")
 
 
 def _quota(noise: MachineNoise) -> Iterator[Finding]:

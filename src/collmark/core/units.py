@@ -30,7 +30,6 @@ __all__ = [
     "format_duration",
     "format_gigabytes_per_second",
     "format_microseconds",
-    "format_nanoseconds",
     "format_nbytes",
     "parse_nbytes",
     "parse_seconds",
@@ -292,17 +291,6 @@ def format_microseconds(seconds: Seconds) -> str:
     ['1.23', '12345678', '0.0000562']
     """
     return _significant(seconds * MICROSECONDS_PER_SECOND)
-
-
-def format_nanoseconds(seconds: Seconds) -> str:
-    """Write `seconds` in nanoseconds, without the unit, to 3 significant digits.
-
-    Examples
-    --------
-    >>> [format_nanoseconds(s) for s in (2e-8, 1.646e-7)]
-    ['20.0', '165']
-    """
-    return _significant(seconds * NANOSECONDS_PER_SECOND)
 
 
 def format_gigabytes_per_second(bytes_per_second: BytesPerSecond) -> str:
