@@ -60,7 +60,7 @@ clean: ## remove the environment, caches and build artefacts; results stay
 	find bench kernels analysis slurm src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # One install for each change of what is asked for.
-$(READY): pyproject.toml constraints.txt kernels/source/loop.c | tools
+$(READY): pyproject.toml constraints.txt $(wildcard kernels/source/*.c) | tools
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,torch]"
 	@# A second MPI for the tests, in a folder of its own: both wheels bring an mpiexec.

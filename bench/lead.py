@@ -88,7 +88,9 @@ def lead(
     if is_stopping():
         raise InterruptedRunError("stopped before the first case")
     folder = RunFolder(Path(job.folder))
-    launch = describe_launch(job, hosts_of(hub), dict(session.facts()), timer, start_seconds=time.monotonic() - began)
+    noise = team.listen()
+    hosts = [msgspec.structs.replace(host, noise=noise[host.name]) for host in hosts_of(hub)]
+    launch = describe_launch(job, hosts, dict(session.facts()), timer, start_seconds=time.monotonic() - began)
     folder.put_launch(launch)
     emit(LaunchStarted(launch=launch, cases=len(job.cases)))
     budget = job.budget - (time.monotonic() - began)

@@ -86,6 +86,10 @@ class TellTime(msgspec.Struct, frozen=True, tag=True):
     count: int
 
 
+class Listen(msgspec.Struct, frozen=True, tag=True):
+    """Watch for gaps for a moment, together with all other ranks."""
+
+
 class Release(msgspec.Struct, frozen=True, tag=True):
     """Free the buffers."""
 
@@ -94,7 +98,9 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
     """Leave."""
 
 
-Command = Reserve | Bind | Prepare | Neutralise | Once | Block | Compare | CountThreads | TellTime | Release | Stop
+Command = (
+    Reserve | Bind | Prepare | Neutralise | Once | Block | Compare | CountThreads | Listen | TellTime | Release | Stop
+)
 
 
 class Rank:

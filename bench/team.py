@@ -11,12 +11,14 @@ import numpy as np
 
 from collmark.bench.common_clock import CommonClock
 from collmark.bench.control import Hub
+from collmark.bench.noise.short import RankNoise, host_noise, watch_rank
 from collmark.bench.rank import (
     Bind,
     Block,
     Command,
     Compare,
     CountThreads,
+    Listen,
     Neutralise,
     Once,
     Prepare,
@@ -28,7 +30,7 @@ from collmark.bench.stamps import Stamps
 from collmark.bench.watchdog import Watchdog
 from collmark.core.case import Case
 from collmark.core.errors import UnavailableError
-from collmark.core.record import Check, Clock, Evidence
+from collmark.core.record import Check, Clock, Evidence, HostNoise
 from collmark.kernels.buffer import Comparison
 
 LARGEST_SLACK = 5_000_000  # ns
@@ -227,6 +229,13 @@ class ProcessTeam:
             by_host[host] = by_host.get(host, 0) + count
         return max(by_host.values()), self._cores
 
+    def listen(self) -> dict[str, HostNoise]:
+        """Return how each host disturbs its ranks, which watch for a moment, all at once."""
+        by_host: dict[str, list[RankNoise]] = {}
+        for host, reply in zip(self._hub.hosts, self._everywhere(Listen()), strict=True):
+            by_host.setdefault(host, []).append(msgspec.msgpack.decode(reply, type=RankNoise))
+        return {host: host_noise(ranks) for host, ranks in by_host.items()}
+
     def release(self) -> None:
         """Free the buffers on every rank; after a fault nobody would answer, and the fault is what matters."""
         if not self._is_broken:
@@ -272,6 +281,16 @@ def perform(rank: Rank, command: Command) -> bytes:
             rank.prepare(epoch, poison=poison, slot=slot)
         case Neutralise():
             rank.neutralise()
+        case Release():
+            rank.release()
+        case _:
+            return _found(rank, command)
+    return b""
+
+
+def _found(rank: Rank, command: Command) -> bytes:
+    """Return what a command asks for."""
+    match command:
         case Block(count=count, timeout=timeout, compute=compute):
             return rank.block(count, timeout, compute).tobytes()
         case Once(timeout=timeout, slot=slot):
@@ -280,6 +299,6 @@ def perform(rank: Rank, command: Command) -> bytes:
             return msgspec.msgpack.encode(rank.compare(epoch, slot))
         case CountThreads():
             return rank.count_threads().to_bytes(4, "little")
-        case Release():
-            rank.release()
+        case Listen():
+            return msgspec.msgpack.encode(watch_rank())
     return b""

@@ -10,11 +10,13 @@ import ctypes
 import functools
 import importlib.util
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+T = TypeVar("T")
 NAME = "native"
 MOST_ARGUMENTS = 12
 WORD = ctypes.c_ssize_t
@@ -102,11 +104,11 @@ class NativeLoop:
     def __init__(self, path: str) -> None:
         library = ctypes.CDLL(path)
         pointer, number = ctypes.c_void_p, ctypes.c_int64
-        self._block = _function(library, "collmark_block", number, pointer, pointer, *[number] * 6, pointer, pointer)
-        self._once = _function(library, "collmark_once", None, pointer, *[number] * 4, pointer, pointer)
-        self._alone = _function(library, "collmark_alone", None, pointer, number, number, pointer)
-        self._page_nbytes = _function(library, "collmark_page_bytes", number, number)
-        self.start = _function(library, "collmark_start", None, pointer)
+        self._block = bind(library, "collmark_block", number, pointer, pointer, *[number] * 6, pointer, pointer)
+        self._once = bind(library, "collmark_once", None, pointer, *[number] * 4, pointer, pointer)
+        self._alone = bind(library, "collmark_alone", None, pointer, number, number, pointer)
+        self._page_nbytes = bind(library, "collmark_page_bytes", number, number)
+        self.start = bind(library, "collmark_start", None, pointer)
         self.start_address = ctypes.cast(library.collmark_start, ctypes.c_void_p).value or 0
         self.compute_address = ctypes.cast(library.collmark_compute, ctypes.c_void_p).value or 0
         self._nothing = ctypes.cast(library.collmark_nothing, ctypes.c_void_p).value or 0
@@ -164,7 +166,8 @@ class NativeLoop:
         return Program([Step(self._nothing, ())] * calls)
 
 
-def _function(library: ctypes.CDLL, name: str, result: object, *arguments: object) -> Callable[..., int]:
+def bind(library: ctypes.CDLL, name: str, result: object, *arguments: object) -> Callable[..., int]:
+    """Return a function of a library with the types of its result and arguments."""
     function = library[name]
     function.restype, function.argtypes = result, arguments  # type: ignore[assignment]
     return function
@@ -172,10 +175,15 @@ def _function(library: ctypes.CDLL, name: str, result: object, *arguments: objec
 
 def load_loop() -> NativeLoop | None:
     """Return the native loop, or None where it was not built."""
-    spec = importlib.util.find_spec("collmark.kernels._loop")
+    return load("_loop", NativeLoop)
+
+
+def load(module: str, kind: Callable[[str], T]) -> T | None:
+    """Return a library built with collmark, opened, or None where it was not built."""
+    spec = importlib.util.find_spec(f"collmark.kernels.{module}")
     if spec is None or not spec.origin:
         return None
     try:
-        return NativeLoop(spec.origin)
+        return kind(spec.origin)
     except (OSError, AttributeError):
         return None  # built for another system, or by another version

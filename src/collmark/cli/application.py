@@ -15,6 +15,7 @@ from collmark.cli.faults import STATUS_WORDS
 from collmark.cli.fit import fit
 from collmark.cli.grammar import SETTINGS, Command, Group, summary, terminal_of, with_examples
 from collmark.cli.list import list_runs
+from collmark.cli.noise import noise
 from collmark.cli.plan import plan
 from collmark.cli.report import report
 from collmark.cli.run import run
@@ -28,6 +29,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
     "plan": plan,
     "list": list_runs,
+    "noise": noise,
     "fit": fit,
     "claims": claims,
     "report": report,

@@ -1,4 +1,4 @@
-"""What disturbed a run, said in words: ranks that enter late, launches that drift, clocks that are off.
+"""What disturbed a run, said in words: late ranks, launches that drift, clocks that are off, noise of the machine.
 
 A finding must be unlikely by chance (1 in 1,000) and large enough to matter; what is named here was measured, and
 what is not named was not ruled out.
@@ -13,6 +13,7 @@ import msgspec
 
 from collmark.core.errors import one_line
 from collmark.core.estimate import Estimate
+from collmark.core.noise_of_run import noise_sentences
 from collmark.core.numeral import counted
 from collmark.core.operation import Estimand
 from collmark.core.quantile import normal_quantile
@@ -110,7 +111,7 @@ def drift_of(records: Iterable[Record]) -> Estimate | None:
 
 
 def findings(run: Run, records: Sequence[Record]) -> list[str]:
-    """Return one sentence for every rank that is late in many records, every launch that drifted, and on clocks."""
+    """Return a sentence for every rank that is late in many records, every launch that drifted, on clocks, on noise."""
     measured = [record for record in records if record.sentinel is None]
     sentences = _stragglers(run, measured) + _clock_notes(measured)
     for launch in run.launches:
@@ -123,7 +124,7 @@ def findings(run: Run, records: Sequence[Record]) -> list[str]:
             f"launch {launch.id} drifted: {case} took {ratio.value:.2f} [{ratio.lower:.2f}, {ratio.upper:.2f}] times "
             "as long at its end as at its start"
         )
-    return sentences
+    return sentences + noise_sentences(run)
 
 
 def _stragglers(run: Run, records: Sequence[Record]) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 __all__ = ["Estimate", "Replication"]
 
-Replication: TypeAlias = Literal["launches", "repetitions"]
+Replication: TypeAlias = Literal["launches", "repetitions", "windows", "gaps"]
 
 _TICK_LIMITED = ", tick-limited"
 

@@ -249,6 +249,35 @@ class Record(_Stored, frozen=True, kw_only=True):
         return self.busy_threads is not None and self.cores is not None and self.busy_threads > self.cores
 
 
+class HostNoise(_Stored, frozen=True, kw_only=True):
+    """How a host disturbed its ranks just before the first case, when each only read the clock, where and as it then
+    ran; lists are in the order of the host's `ranks`.
+    """
+
+    loop: Annotated[str, meaning("loop that read the clock")]
+    threshold: Annotated[NotNegative, meaning("shortest step between two reads that is a gap", S)]
+    watched: Annotated[list[NotNegative], meaning("time that each rank watched", S)]
+    lost: Annotated[list[NotNegative], meaning("time of it that lay in gaps", S)]
+    long: Annotated[list[Count], meaning("gaps of 1 ms and more")]
+    largest: Annotated[list[NotNegative], meaning("largest gap; 0 where there was none", S)]
+    preempted: Annotated[
+        list[Count] | None, meaning("times that another thread took the core; absent where it is not told")
+    ] = None
+    frequency: Annotated[
+        list[NotNegative] | None, meaning("of the cores that the ranks ended on; absent where it is not told", "Hz")
+    ] = None
+    steal: Annotated[Share | None, meaning("share of the host's time that a hypervisor took")] = None
+    throttled: Annotated[
+        NotNegative | None, meaning("time for which a CPU quota stopped the ranks' control group", S)
+    ] = None
+    switches: Annotated[NotNegative | None, meaning("context switches of the whole host", "1/s")] = None
+
+    def __post_init__(self) -> None:
+        """Check what must hold between fields, also after decoding."""
+        if not len(self.watched) == len(self.lost) == len(self.long) == len(self.largest):
+            raise ValueError("watched, lost, long and largest must be of equal length, one entry a rank")
+
+
 class Host(_Stored, frozen=True, kw_only=True):
     """One host of a launch."""
 
@@ -260,6 +289,7 @@ class Host(_Stored, frozen=True, kw_only=True):
     memory: Annotated[Count | None, meaning("physical memory", B)] = None
     cache: Annotated[Count | None, meaning("largest cache that a core reaches", B)] = None
     governor: Annotated[str, meaning("CPU frequency governor")] = ""
+    noise: Annotated[HostNoise | None, meaning("how it disturbed its ranks; absent in simulations")] = None
 
 
 class Timer(_Stored, frozen=True, kw_only=True):
@@ -351,5 +381,5 @@ def field_table(struct: type[msgspec.Struct]) -> Iterator[Field]:
         yield Field(name=name, unit=extra.get("unit", ""), type=_type_name(annotation), meaning=meta.description or "")
 
 
-STORED = (Run, Launch, Host, Timer, Record, Timing, Ranks, Check, Evidence, ClockModel, SampleReference)
+STORED = (Run, Launch, Host, HostNoise, Timer, Record, Timing, Ranks, Check, Evidence, ClockModel, SampleReference)
 """The stored types, in the order in which results/README.md shows them."""

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from collmark.core.estimate import Estimate
+from collmark.core.estimate import Estimate, Replication
 from collmark.core.quantile import normal_quantile, student_t_quantile
 
 __all__ = [
@@ -174,7 +174,7 @@ def mser5(values_I: npt.ArrayLike) -> int:
     return int(np.argmin(score_B)) * _BATCH
 
 
-def log_t_interval(values_L: npt.ArrayLike, level: float = 0.95) -> Estimate | None:
+def log_t_interval(values_L: npt.ArrayLike, level: float = 0.95, *, over: Replication = "launches") -> Estimate | None:
     """Estimate a positive quantity over launches, by Student's t on logarithms.
 
     Parameters
@@ -183,6 +183,8 @@ def log_t_interval(values_L: npt.ArrayLike, level: float = 0.95) -> Estimate | N
         A median or a fitted parameter of each launch, shape (L,), positive.
     level
         Confidence level.
+    over
+        What is replicated, where it is not launches.
 
     Returns
     -------
@@ -219,7 +221,7 @@ def log_t_interval(values_L: npt.ArrayLike, level: float = 0.95) -> Estimate | N
         level=level,
         method="geometric mean, Student t on logarithms",
         count=count,
-        over="launches",
+        over=over,
     )
 
 

@@ -1,0 +1,102 @@
+"""Intervals of what is counted in windows of time: means that may be zero, and quantiles of a tail.
+
+The median of repetitions and positive quantities over launches have theirs in :mod:`collmark.core.statistics`.
+Shape suffixes: I values, W windows.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from collmark.core.estimate import Estimate, Replication
+from collmark.core.quantile import normal_quantile, student_t_quantile
+
+__all__ = ["mean_interval", "quantile_interval"]
+
+
+def mean_interval(values_W: npt.ArrayLike, *, over: Replication, level: float = 0.95) -> Estimate | None:
+    """Estimate the mean of a quantity that may be zero, as shares and rates may, by Student's t.
+
+    Parameters
+    ----------
+    values_W
+        One value for each unit of replication, shape (W,), none negative.
+    over
+        What the units are.
+    level
+        Confidence level.
+
+    Returns
+    -------
+    Estimate or None
+        The arithmetic mean, the lower end at 0 or above; None for one value.
+
+    Raises
+    ------
+    ValueError
+        If a value is negative.
+    """
+    values = np.asarray(values_W, dtype=np.float64)
+    if (values < 0).any():
+        raise ValueError("shares and rates are not negative")
+    count = values.size
+    if count < 2:
+        return None
+    mean = float(values.mean())
+    half = student_t_quantile((1 + level) / 2, count - 1) * float(values.std(ddof=1)) / math.sqrt(count)
+    return Estimate(
+        value=mean,
+        lower=max(0.0, mean - half),
+        upper=mean + half,
+        level=level,
+        method="mean, Student t",
+        count=count,
+        over=over,
+    )
+
+
+def quantile_interval(
+    values_I: npt.ArrayLike, probability: float, *, over: Replication, level: float = 0.95, tau: float = 1.0
+) -> Estimate | None:
+    """Estimate a quantile of one series of finite values, by order statistics.
+
+    Parameters
+    ----------
+    values_I
+        Values in any order, shape (I,).
+    probability
+        Of the quantile, between 0 and 1.
+    over
+        What the values are.
+    level
+        Confidence level.
+    tau
+        Integrated autocorrelation time, at least 1, from `autocorrelation_time`.
+
+    Returns
+    -------
+    Estimate or None
+        None where the values cannot bound the quantile: of the 99 % one, under 563 at 95 %.
+
+    Notes
+    -----
+    The ranks of `median_interval` for any quantile: n p -+ z sqrt(n p (1 - p) tau), the
+    normal limit of the binomial count of values below it (David & Nagaraja, Order
+    Statistics, 7.1).
+    """
+    values = np.sort(np.asarray(values_I, dtype=np.float64))
+    centre, count = values.size * probability, values.size
+    spread = normal_quantile((1 + level) / 2) * math.sqrt(centre * (1 - probability) * tau)
+    first, last = math.floor(centre - spread), math.ceil(1 + centre + spread)
+    if first < 1 or last > count:
+        return None
+    return Estimate(
+        value=float(np.quantile(values, probability)),
+        lower=float(values[first - 1]),
+        upper=float(values[last - 1]),
+        level=level,
+        method=f"{100 * probability:g} % quantile, order statistics",
+        count=count,
+        over=over,
+    )
