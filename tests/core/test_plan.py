@@ -41,7 +41,7 @@ def test_the_template_is_the_default_plan(tmp_path: Path) -> None:
 
 def test_the_template_shows_every_key_and_every_name() -> None:
     text = plan_template()
-    shown = set(tomllib.loads(text)) | {"placements", "simulation"}
+    shown = set(tomllib.loads(text)) | {"placements", "simulation", "matrices"}
     assert shown == set(Plan.__struct_fields__)
     assert "# [[placements]]" in text
     for name in (*OPERATIONS, *DTYPES, *REDUCTIONS):

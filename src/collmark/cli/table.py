@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from collmark.cli import figures
 from collmark.cli.layout import CONTINUED, Align, Column, Paint, lay_out
 from collmark.core.case import Form
+from collmark.core.lower_bound import Reached
 from collmark.core.record import Status
 from collmark.workflow.listing import Row
 from collmark.workflow.planning import placement_words
@@ -27,8 +28,11 @@ def case_columns(rows: Sequence[Row]) -> list[Column]:
     cases = [row.case for row in rows]
     is_plain = all(case.form is Form.BLOCKING for case in cases)
     forms = [] if is_plain else [Column(name="form", cells=[str(case.form) for case in cases])]
+    traffics = [case.traffic or "-" for case in cases]
+    ragged = [Column(name="traffic", cells=traffics)] if any(case.traffic for case in cases) else []
     return [
         Column(name="operation", cells=[case.operation for case in cases]),
+        *ragged,
         Column(
             name="nbytes",
             cells=[figures.nbytes(case.nbytes, case.requested_nbytes) for case in cases],
@@ -67,12 +71,32 @@ def result_columns(rows: Sequence[Row]) -> list[Column]:
             styles=["muted" if row.status is None else STATUS_STYLE[row.status] for row in rows],
         ),
     ]
+    columns[4:4] = _bound_columns(rows)
     if any(row.overlap is not None for row in rows):
         shares = ["-" if row.overlap is None else f"{row.overlap * 100:.0f}" for row in rows]
         columns.insert(4, Column(name="overlap", unit="(%)", cells=shares, align=Align.POINT))
     if len({row.launches for row in rows if row.launches}) > 1:
         columns.insert(2, Column(name="n", cells=[str(row.launches) for row in rows], align=Align.POINT))
     return columns
+
+
+def _bound_columns(rows: Sequence[Row]) -> list[Column]:
+    """Return how uneven ragged cases are, and what they reach of their lower bound; nothing where all are even."""
+    if all(row.reached is None for row in rows):
+        return []
+    reached = [row.reached or Reached() for row in rows]
+    values = ["-" if one.value is None else f"{100 * one.value:.0f}" for one in reached]
+    halves = [figures.percent(one.estimate.relative_half_width if one.estimate else None) for one in reached]
+    return [
+        Column(
+            name="uneven",
+            unit="(x)",
+            cells=["-" if row.imbalance is None else f"{row.imbalance:.2f}" for row in rows],
+            align=Align.POINT,
+        ),
+        Column(name="of bound", unit="(%)", cells=values, align=Align.POINT),
+        Column(name="95 %", unit="(+-%)", cells=halves, align=Align.POINT),
+    ]
 
 
 def _status(row: Row) -> str:
@@ -86,6 +110,9 @@ def caption(rows: Sequence[Row], *, simulated: bool) -> str:
     """Return the line above a table: what was measured where, and what the intervals are over."""
     case = rows[0].case
     words = f"{case.backend}, {case.device}, {placement_words(case.placement)}; {interval_words(rows)}"
+    against = sorted({row.reached.against for row in rows if row.reached is not None and row.reached.value is not None})
+    if against:
+        words += f"; of bound: T of {', '.join(against)} with as many bytes at the busiest rank, over T"
     return f"{SIMULATED_WORD} {words}" if simulated else words
 
 
