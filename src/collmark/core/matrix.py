@@ -8,7 +8,6 @@ that a run can be repeated and compared without the files.
 from __future__ import annotations
 
 import decimal
-import errno
 import hashlib
 import re
 import zlib
@@ -133,12 +132,12 @@ def _not_square(columns: int, rows: str) -> str:
 def _text_of(path: Path) -> str:
     where = short_path(path)
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise OSError(errno.EINVAL, "is no file")
-        with path.open("rb") as file:
-            data = file.read(MOST_FILE_NBYTES + 1)
+        is_other = path.exists() and not path.is_file()  # a pipe would be waited for
+        data = b"" if is_other else _start_of(path)
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise UsageError(f"{where}: {getattr(error, 'strerror', None) or error}") from error
+    if is_other:
+        raise UsageError(f"{where}: is no file")
     if len(data) > MOST_FILE_NBYTES:
         raise ParseError(where, 0, f"is larger than {format_about_nbytes(MOST_FILE_NBYTES)}: no matrix")
     try:
@@ -146,6 +145,11 @@ def _text_of(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ParseError(where, line, "is no text: write numbers of bytes") from error
+
+
+def _start_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MOST_FILE_NBYTES + 1)
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:

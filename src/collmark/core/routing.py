@@ -82,13 +82,12 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
     def tokens_within(self, copies: int) -> tuple[int, int]:
         """Return the most tokens of each rank, as (batches, tokens beside them), for which no rank has more copies.
 
-        With each token what a rank has sent, and received, does not fall: so the most is found batch by batch first.
+        All ranks send equally many, so that the heaviest is one that receives; and with each token what a rank receives
+        does not fall, so that the most is found batch by batch first.
         """
-        sent_T, whole_R = np.arange(BATCH + 1) * self.ranks_RTK.shape[2], self.received_TR[-1]
-        batches = copies // max(int(sent_T[-1]), int(whole_R.max()))
-        fits_T = (self.received_TR <= copies - batches * whole_R).all(axis=1) & (
-            sent_T <= copies - batches * sent_T[-1]
-        )
+        whole_R = self.received_TR[-1]
+        batches = copies // int(whole_R.max())
+        fits_T = (self.received_TR <= copies - batches * whole_R).all(axis=1)
         return batches, int(np.flatnonzero(fits_T)[-1])
 
     def pairs(self, tokens: int) -> NDArray[np.int64]:

@@ -107,7 +107,10 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     def _cells(self) -> Cells:
         cells = known(self.digest)
         if cells is None:
-            raise UsageError(f"{FILE}:{shown(self.digest)}: no such matrix is known: a run keeps it in its plan")
+            raise UsageError(
+                f"{FILE}:{shown(self.digest)}: no such matrix is known: a run keeps it in its plan, and "
+                "every rank of a launch is given the same file"
+            )
         return cells
 
 
