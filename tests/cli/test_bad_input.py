@@ -51,7 +51,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     "more choices than experts": (
         (*SIM, "--traffic", "moe:8:9"),
-        "moe:8:9: 9 chosen experts: must be 1 to 8",
+        "moe:8:9: 9 experts per token: must be 1 to 8",
     ),
     "experts that do not divide": (
         (*SIM, "--operation", "all_to_all_v", "--traffic", "moe:9:2"),

@@ -152,7 +152,10 @@ def test_everything_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> N
         ({"traffic": 3}, "traffic: 3: must be a name, or a list of names"),
         ({"traffic": []}, "traffic: needs at least one name"),
         ({"traffic": ["uniform", "zipf:1", "uniform"]}, "traffic: names uniform twice"),
-        ({"traffic": ["uniform", "moe:8:9"]}, "traffic: moe:8:9: 9 chosen experts: must be 1 to 8; write moe:EXPERTS"),
+        (
+            {"traffic": ["uniform", "moe:8:9"]},
+            "traffic: moe:8:9: 9 experts per token: must be 1 to 8; write moe:EXPERTS",
+        ),
         ({"traffic": "unifrom"}, "traffic: unknown traffic 'unifrom'; did you mean 'uniform'? allowed: uniform, zipf"),
         ({"matrices": {"x": {"name": "m", "ranks": "two"}}}, "matrices"),
         ({"placements": [{"nodes": 0}]}, "placements[0].nodes: 0: must be a whole number, at least 1"),

@@ -20,7 +20,7 @@ def routings(draw: st.DrawFn) -> tuple[Routing, int]:
     experts = ranks * each
     routing = Routing(
         experts=experts,
-        chosen=draw(st.integers(1, min(experts, 9))),
+        topk=draw(st.integers(1, min(experts, 9))),
         exponent=draw(st.floats(0, 10)),
         seed=draw(st.integers(0, 2**63 - 1)),
         token=draw(st.sampled_from([8, 40])),
@@ -75,7 +75,7 @@ def test_every_rank_sends_all_choices_of_equally_many_tokens_and_what_is_sent_is
     routing, ranks = drawn
     counts = np.array(routing.counts(nbytes, ranks, 4), dtype=object) * 4
     (sent,) = set(counts.sum(axis=1).tolist())
-    assert sent % (routing.chosen * routing.token) == 0
+    assert sent % (routing.topk * routing.token) == 0
     assert counts.sum() == counts.sum(axis=0).sum() == ranks * sent
     assert (counts % routing.token == 0).all()
     assert max(sent, *counts.sum(axis=0).tolist()) <= nbytes
@@ -86,12 +86,12 @@ def test_a_size_holds_as_many_tokens_as_fit_and_batch_after_batch_is_alike(
     drawn: tuple[Routing, int], tokens: int
 ) -> None:
     routing, ranks = drawn
-    batch = _draw(routing.experts, routing.chosen, routing.exponent, routing.seed, ranks)
+    batch = _draw(routing.experts, routing.topk, routing.exponent, routing.seed, ranks)
     copies = tokens // BATCH * batch.pairs(BATCH) + batch.pairs(tokens % BATCH)
     heaviest = int(max(copies.sum(axis=0).max(), copies.sum(axis=1).max()))
 
     def tokens_in(nbytes: int) -> int:
-        return sum(routing.counts(nbytes, ranks, 4)[0]) * 4 // (routing.token * routing.chosen)
+        return sum(routing.counts(nbytes, ranks, 4)[0]) * 4 // (routing.token * routing.topk)
 
     enough = heaviest * routing.token
     assert tokens_in(enough - 1) < tokens <= tokens_in(enough)

@@ -88,7 +88,7 @@ Traffic = Annotated[
     typer.Option(
         "--traffic",
         metavar="NAMES",
-        help="Counts of all_to_all_v: uniform, zipf:EXPONENT[:SEED], moe:EXPERTS:CHOSEN[:EXPONENT[:SEED[:TOKEN]]], "
+        help="Counts of all_to_all_v: uniform, zipf:EXPONENT[:SEED], moe:EXPERTS:TOPK[:EXPONENT[:SEED[:TOKEN]]], "
         "file:PATH[:scaled]; repeatable.",
     ),
 ]

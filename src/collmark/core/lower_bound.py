@@ -53,6 +53,14 @@ class Reached(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class _Even(msgspec.Struct, frozen=True, kw_only=True):
+    """An even case: the bytes of its busiest rank, as of any other, and its records."""
+
+    case: Case
+    busiest: float
+    runs: Runs
+
+
 def is_uneven(case: Case) -> bool:
     """Whether a case has a lower bound of its own: it is ragged, and not uniform."""
     return OPERATIONS[case.operation].ragged and case.traffic != DEFAULT_TRAFFIC
@@ -88,35 +96,43 @@ def of_bound(records: Iterable[Record], *, include_unstable: bool = False) -> di
         if timing is not None and timing.median > 0 and record.status in statuses and record.case.key not in wrong:
             runs.setdefault(record.case.key, {})[record.launch] = record
     uneven = {record.case.key: record.case for record in kept if is_uneven(record.case)}
-    return {key: _reached(case, runs.get(key, {}), runs.values()) for key, case in uneven.items()}
+    # A call is counted once: between many ranks that takes time.
+    evens = [
+        _Even(case=case, busiest=_busiest(case), runs=one) for one in runs.values() if _is_even(case := _case(one))
+    ]
+    return {key: _reached(case, runs.get(key, {}), evens) for key, case in uneven.items()}
 
 
-def _reached(case: Case, own: Runs, others: Iterable[Runs]) -> Reached:
+def _is_even(case: Case) -> bool:
+    return case.traffic == DEFAULT_TRAFFIC or case.operation in {row.even for row in OPERATIONS.values()}
+
+
+def _reached(case: Case, own: Runs, evens: Sequence[_Even]) -> Reached:
     busiest, operation = _busiest(case), OPERATIONS[case.operation]
     if not own or not busiest:
         return Reached(reason="no steady time" if busiest else "no rank sends anything to another")
-    alike = [runs for runs in others if _condition(_case(runs)) == _condition(case)]
+    alike = [even for even in evens if _condition(even.case) == _condition(case)]
     for name, traffic in ((operation.name, DEFAULT_TRAFFIC), (operation.even, "")):
-        even = [runs for runs in alike if (_case(runs).operation, _case(runs).traffic) == (name, traffic)]
-        if even:
-            return _against(even, " ".join(filter(None, (traffic, name))), own, busiest)
+        found = [even for even in alike if (even.case.operation, even.case.traffic) == (name, traffic)]
+        if found:
+            return _against(found, " ".join(filter(None, (traffic, name))), own, busiest)
     return Reached(reason=f"no {DEFAULT_TRAFFIC} traffic and no {operation.even} beside it: add one of them")
 
 
-def _against(even: Sequence[Runs], name: str, own: Runs, busiest: float) -> Reached:
+def _against(evens: Sequence[_Even], name: str, own: Runs, busiest: float) -> Reached:
     # Where one side may be left early and the other not, T is the longest local duration on both.
-    estimands = {record.timing.estimand for runs in (own, *even) for record in runs.values() if record.timing}
+    estimands = {r.timing.estimand for runs in (own, *(e.runs for e in evens)) for r in runs.values() if r.timing}
     seconds = _median if len(estimands) == 1 else _longest
     shares = []
     for launch, record in own.items():
-        there = [runs[launch] for runs in even if launch in runs]
-        most = max((one.case.requested_nbytes for one in there), default=0)
-        bound = _line({_busiest(one.case): seconds(one) for one in there}, busiest, most)
+        there = [even for even in evens if launch in even.runs]
+        most = max((even.case.requested_nbytes for even in there), default=0)
+        bound = _line({even.busiest: seconds(even.runs[launch]) for even in there}, busiest, most)
         if bound > 0 and seconds(record) > 0:
             shares.append(bound / seconds(record))
     if shares:
         return Reached(value=statistics.geometric_mean(shares), estimate=log_t_interval(shares), against=name)
-    sizes = sorted(_busiest(_case(runs)) for runs in even)
+    sizes = sorted(even.busiest for even in evens)
     span = " to ".join(dict.fromkeys(format_about_nbytes(size) for size in (sizes[0], sizes[-1])))
     about = format_about_nbytes(busiest)
     return Reached(against=name, reason=f"{about} at the busiest rank, of {name} only {span}: add sizes around it")

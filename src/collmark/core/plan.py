@@ -260,7 +260,7 @@ reductions = ["sum"]
 
 backends = ["gloo"]
 
-# Counts of the ragged all_to_all_v, one or a list: "uniform"; "zipf:EXPONENT:SEED"; "moe:EXPERTS:CHOSEN:EXPONENT:SEED",
+# Counts of the ragged all_to_all_v, one or a list: "uniform"; "zipf:EXPONENT:SEED"; "moe:EXPERTS:TOPK:EXPONENT:SEED",
 # tokens routed to experts; "file:PATH", a matrix of bytes exactly as it is, or "file:PATH:scaled" to the sizes. Beside
 # "uniform" the others are shown against the lower bound of their heaviest rank.
 traffic = "uniform"

@@ -24,7 +24,7 @@ BATCH = 1024
 and is as uneven."""
 TOKEN = 7168
 """Bytes of a token unless said otherwise: a hidden state of 7168 values of 8 bits (DeepSeek-V3; README of DeepEP)."""
-MOST_EXPERTS, MOST_CHOSEN = 4096, 32
+MOST_EXPERTS, MOST_TOPK = 4096, 32
 
 
 class Routing(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class Routing(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    experts, chosen : int
+    experts, topk : int
         Experts in all, and the different ones that each token chooses.
     exponent : float
         Their popularity is Zipf's with this exponent, in a seeded order, and the same on all ranks; 0: all alike.
@@ -43,7 +43,7 @@ class Routing(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     experts: int
-    chosen: int
+    topk: int
     exponent: float
     seed: int
     token: int
@@ -59,7 +59,7 @@ class Routing(msgspec.Struct, frozen=True, kw_only=True):
 
     def counts(self, nbytes: int, ranks: int, itemsize: int, /) -> tuple[tuple[int, ...], ...]:
         """Return the elements that every rank sends to every rank: those of as many tokens as fit into `nbytes`."""
-        drawn = _draw(self.experts, self.chosen, self.exponent, self.seed, ranks)
+        drawn = _draw(self.experts, self.topk, self.exponent, self.seed, ranks)
         batches, rest = drawn.tokens_within(nbytes // self.token)
         copies_RR = batches * drawn.pairs(BATCH) + drawn.pairs(rest)
         return tuple(map(tuple, (copies_RR * (self.token // itemsize)).tolist()))
@@ -98,12 +98,12 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=8)
-def _draw(experts: int, chosen: int, exponent: float, seed: int, ranks: int) -> Drawn:
-    words = random_words(seed, experts + chosen * ranks * BATCH)
+def _draw(experts: int, topk: int, exponent: float, seed: int, ranks: int) -> Drawn:
+    words = random_words(seed, experts + topk * ranks * BATCH)
     weights = np.empty(experts, dtype=np.int64)
     weights[np.argsort(words[:experts], kind="stable")] = zipf_weights(experts, exponent)
-    experts_KN = choose(weights, words[experts:].reshape(chosen, ranks * BATCH))
-    ranks_RTK = (experts_KN // (experts // ranks)).astype(np.int32).T.reshape(ranks, BATCH, chosen)
+    experts_KN = choose(weights, words[experts:].reshape(topk, ranks * BATCH))
+    ranks_RTK = (experts_KN // (experts // ranks)).astype(np.int32).T.reshape(ranks, BATCH, topk)
     cells = np.arange(BATCH)[None, :, None] * ranks + ranks_RTK
     each_TR = np.bincount(cells.ravel(), minlength=BATCH * ranks).reshape(BATCH, ranks)
     received_TR = np.concatenate([np.zeros((1, ranks), dtype=np.int64), each_TR.cumsum(axis=0)])

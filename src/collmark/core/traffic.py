@@ -6,7 +6,7 @@ A traffic is written as a name and what it takes, separated by colons:
 ``uniform``                                                all pairs alike
 ``zipf:EXPONENT[:SEED]``                                   destinations of Zipf popularity, in a seeded order of
                                                            its own for every source
-``moe:EXPERTS:CHOSEN[:EXPONENT[:SEED[:TOKEN]]]``           tokens routed to experts (:mod:`collmark.core.routing`)
+``moe:EXPERTS:TOPK[:EXPONENT[:SEED[:TOKEN]]]``           tokens routed to experts (:mod:`collmark.core.routing`)
 ``file:PATH[:scaled]``                                     the bytes of a matrix file, exactly as they are; or their
                                                            proportions, for every size (:mod:`collmark.core.matrix`)
 =========================================================  ======================================================
@@ -30,7 +30,7 @@ from collmark.core.matrix import Cells, Matrix, heaviest, known, learn, pack, re
 from collmark.core.numeral import parse_number, parse_whole, shown
 from collmark.core.popularity import MOST_EXPONENT, random_words, zipf_weights
 from collmark.core.registry import Registry
-from collmark.core.routing import MOST_CHOSEN, MOST_EXPERTS, TOKEN, Routing
+from collmark.core.routing import MOST_EXPERTS, MOST_TOPK, TOKEN, Routing
 from collmark.core.units import parse_nbytes
 
 Counts = tuple[tuple[int, ...], ...]
@@ -148,7 +148,7 @@ def _moe(arguments: Sequence[str]) -> Law:
         raise UsageError("a token has at least 1 B")
     return Routing(
         experts=experts,
-        chosen=_within(arguments[1], "chosen experts", 1, min(experts, MOST_CHOSEN)),
+        topk=_within(arguments[1], "experts per token", 1, min(experts, MOST_TOPK)),
         exponent=_exponent(arguments[2:3], 0.0),
         seed=_seed(arguments[3:4]),
         token=token,
@@ -209,7 +209,7 @@ GENERATORS: Registry[Generator] = Registry(
     {
         "uniform": Generator(form="uniform", read=_uniform),
         "zipf": Generator(form="zipf:EXPONENT[:SEED], as zipf:1.2:7", read=_zipf),
-        "moe": Generator(form="moe:EXPERTS:CHOSEN[:EXPONENT[:SEED[:TOKEN]]], as moe:64:8:0.5:7:14KiB", read=_moe),
+        "moe": Generator(form="moe:EXPERTS:TOPK[:EXPONENT[:SEED[:TOKEN]]], as moe:64:8:0.5:7:14KiB", read=_moe),
         FILE: Generator(form="file:PATH[:scaled]", read=_file),
     },
 )
