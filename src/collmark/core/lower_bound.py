@@ -97,9 +97,8 @@ def of_bound(records: Iterable[Record], *, include_unstable: bool = False) -> di
             runs.setdefault(record.case.key, {})[record.launch] = record
     uneven = {record.case.key: record.case for record in kept if is_uneven(record.case)}
     # A call is counted once: between many ranks that takes time.
-    evens = [
-        _Even(case=case, busiest=_busiest(case), runs=one) for one in runs.values() if _is_even(case := _case(one))
-    ]
+    pairs = [(_case(one), one) for one in runs.values()]
+    evens = [_Even(case=case, busiest=_busiest(case), runs=one) for case, one in pairs if _is_even(case)]
     return {key: _reached(case, runs.get(key, {}), evens) for key, case in uneven.items()}
 
 
