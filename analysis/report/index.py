@@ -15,6 +15,7 @@ from collmark.analysis.report.sections.curves import curves
 from collmark.analysis.report.sections.environment import environment
 from collmark.analysis.report.sections.first import first
 from collmark.analysis.report.sections.fits import fits
+from collmark.analysis.report.sections.ragged import ragged
 from collmark.analysis.report.sections.ranks import ranks
 from collmark.analysis.report.sections.stability import launches, tails
 from collmark.analysis.report.sections.warnings import warnings
@@ -46,6 +47,7 @@ SECTIONS = Registry(
         ("curves", Part(build=curves)),
         ("fits", Part(build=fits, in_ticket=True)),
         ("contrasts", Part(build=side_by_side)),
+        ("ragged", Part(build=ragged, in_ticket=True)),
         ("claims", Part(build=claims, in_ticket=True)),
         ("launches", Part(build=launches)),
         ("repetitions", Part(build=tails)),

@@ -43,6 +43,44 @@ CASES: dict[str, tuple[Any, ...]] = {
     "unknown reduction": ((*SIM, "--reduction", "summ"), "did you mean 'sum'?"),
     "unknown traffic": ((*SIM, "--traffic", "unifrom"), "did you mean 'uniform'?"),
     "zipf without number": ((*SIM, "--traffic", "zipf:x"), "zipf"),
+    "traffic twice": ((*SIM, "--traffic", "uniform,uniform"), "--traffic names uniform twice"),
+    "empty traffic": ((*SIM, "--traffic", ""), "--traffic needs at least one name"),
+    "experts without choice": (
+        (*SIM, "--traffic", "moe:8"),
+        "moe:8: it takes two to five numbers; write moe:",
+    ),
+    "more choices than experts": (
+        (*SIM, "--traffic", "moe:8:9"),
+        "moe:8:9: 9 experts per token: must be 1 to 8",
+    ),
+    "experts that do not divide": (
+        (*SIM, "--operation", "all_to_all_v", "--traffic", "moe:9:2"),
+        "moe:9:2: 9 experts do not lie evenly on 2 ranks",
+    ),
+    "token of half an element": (
+        (*SIM, "--operation", "all_to_all_v", "--traffic", "moe:8:2:0:0:6B"),
+        "moe:8:2:0:0:6B: a token of 6 B holds no whole number of elements of 4 B",
+    ),
+    "no matrix": ((*SIM, "--traffic", "file:nowhere.csv"), "--traffic nowhere.csv: No such file or directory"),
+    "matrix without name": ((*SIM, "--traffic", "file:"), "--traffic file:: the file is missing"),
+    "matrix is a folder": ((*SIM, "--traffic", "file:folder"), "--traffic folder: is no file"),
+    "matrix of words": (
+        (*SIM, "--traffic", "file:file"),
+        "file:1: column 1: must be a whole number of bytes",
+    ),
+    "matrix of other ranks": (
+        (*SIM, "--operation", "all_to_all_v", "--traffic", "file:three.csv"),
+        "a matrix of 3 ranks, and there are 2",
+    ),
+    "matrix below zero": ((*SIM, "--traffic", "file:below.csv"), "below.csv:2: column 1: must not be negative: '-8'"),
+    "matrix with a hole": ((*SIM, "--traffic", "file:hole.csv"), "hole.csv:1: column 2: is empty"),
+    "matrix that is not square": (
+        (*SIM, "--traffic", "file:wide.csv"),
+        "wide.csv: 3 columns and 2 rows",
+    ),
+    "binary matrix": ((*SIM, "--traffic", "file:binary.toml"), "--traffic binary.toml:1: is no text"),
+    "empty matrix": ((*SIM, "--traffic", "file:empty.csv"), "empty.csv: is empty"),
+    "matrix of a plan": (("run", "traced.toml"), "plan traced.toml: traffic: nowhere.csv: No such file or directory"),
     "avg of integers": (("run", "--operation", "all_reduce", "--dtype", "int8", "--reduction", "avg"), "avg"),
     "no plan file": (("run", "nowhere.toml"), "No such file"),
     "plan is a folder": (("run", "folder"), "folder"),
@@ -234,6 +272,12 @@ PLANS = {
     "operation.toml": 'operations = ["al_reduce"]',
     "planted.toml": 'backends = ["simulated"]\nsimulation.alhpa = 1',
     "placed.toml": "[[placements]]\nranks_per_node = 2",
+    "traced.toml": 'traffic = "file:nowhere.csv"',
+    "three.csv": "0 8 8\n8 0 8\n8 8 0\n",
+    "below.csv": "0 8\n-8 0\n",
+    "hole.csv": "0,,8\n",
+    "wide.csv": "0,8,8\n8,8,0\n",
+    "empty.csv": "# nothing yet\n",
 }
 
 

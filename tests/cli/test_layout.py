@@ -2,6 +2,7 @@
 
 import re
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,8 @@ from collmark.cli import figures
 from collmark.cli.layout import Align, Column, lay_out
 from collmark.cli.table import case_columns, result_columns, result_lines
 from collmark.core.case import Case
+from collmark.core.estimate import Estimate
+from collmark.core.lower_bound import Reached
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.record import Status
@@ -93,6 +96,28 @@ def test_every_operation_fits(width: int, operation: str, dtype: str) -> None:
     assert max(map(len, lines)) <= width
     assert not any("..." in line for line in lines)
     assert " ".join(lines).count(operation) == len(rows)
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_ragged_cases_show_how_uneven_they_are_and_what_they_reach(width: int) -> None:
+    ends = Estimate(value=0.834, lower=0.7, upper=0.9, method="made", count=5, over="launches")
+    reached = Reached(value=0.834, estimate=ends, against="uniform all_to_all_v")
+    bare = row("all_to_all_v", 4096, 1e-4, ranks=8)
+    cases = [msgspec.structs.replace(bare.case, traffic=name) for name in ("uniform", "moe:64:8:0.5:7", "zipf:1")]
+    rows = [
+        msgspec.structs.replace(bare, case=case, imbalance=imbalance, reached=found)
+        for case, imbalance, found in zip(
+            cases, (1.0, 2.345, 1.5), (None, reached, Reached(reason="one size only")), strict=True
+        )
+    ]
+    lines = result_lines(rows, marker="", width=width, paint=plain)
+    assert max(map(len, lines)) <= width
+    text = " ".join(" ".join(lines).split())
+    assert "of bound: T of uniform all_to_all_v with as many bytes at the busiest rank, over T" in text
+    for shown in ("uniform 4097", "1.00 - - 0", "moe:64:8:0.5:7 4097", "2.35 83 16 0", "1.50 - - 0"):
+        assert shown in text, (shown, text)
+    even = result_lines(rows[:1], marker="", width=width, paint=plain)
+    assert "of bound" not in " ".join(even)
 
 
 def test_points_stand_above_each_other() -> None:

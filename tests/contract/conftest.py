@@ -20,6 +20,7 @@ from collmark.bench.simulation.launch import simulate_launch
 from collmark.core.case import Case, Device
 from collmark.core.dtype import DTYPES
 from collmark.core.expansion import expand
+from collmark.core.matrix import Matrix, learn, pack
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
@@ -28,8 +29,26 @@ from collmark.core.reduction import REDUCTIONS
 from collmark.core.store import RunFolder
 
 SIZES = "32B,500B"  # about one element per rank of the widest type; a size that divides nowhere
-RAGGED = "zipf:2.5:3"  # at these sizes some pairs exchange nothing
 CASE_BUDGET = 0.02
+
+
+def matrix_of(ranks: int) -> Matrix:
+    """Return bytes, whole elements of any type and none like another, of which rank 0 sends none, to itself neither."""
+    rows = [[40 * ranks * source + 24 * destination for destination in range(ranks)] for source in range(ranks)]
+    rows[0] = [0] * ranks
+    rows[-1][0] = 0 if ranks > 2 else rows[-1][0]
+    return pack("made.csv", tuple(map(tuple, rows)))
+
+
+MATRICES = {ranks: matrix_of(ranks) for ranks in (2, 3, 4)}
+DIGESTS = {ranks: learn(matrix) for ranks, matrix in MATRICES.items()}
+
+
+def ragged_traffic(ranks: int) -> tuple[str, ...]:
+    """Return every traffic but uniform, with pairs that exchange nothing at the sizes here."""
+    files = (f"file:{DIGESTS[ranks]}", f"file:{DIGESTS[ranks]}:scaled") if ranks in DIGESTS else ()
+    return ("zipf:9:3", "moe:24:1:10:3:8B", *files)
+
 
 Launched = Callable[[str, int, str], dict[tuple[str, str, str], list[Record]]]
 
@@ -58,7 +77,7 @@ def cases_of(backend: str, ranks: int) -> tuple[Case, ...]:
     for operation, dtype, reduction in combinations():
         if refusal(backend, ranks, operation, dtype, reduction):
             continue
-        for traffic in ("uniform", RAGGED) if OPERATIONS[operation].ragged else ("uniform",):
+        for traffic in ("uniform", *(ragged_traffic(ranks) if OPERATIONS[operation].ragged else ())):
             plan = Plan(
                 operations=(operation,),
                 dtypes=(dtype,),
@@ -80,7 +99,13 @@ def carry_out(backend: str, ranks: int, path: Path, mpi_library: str = "") -> Ru
 
 def measure(backend: str, ranks: int, cases: tuple[Case, ...], path: Path, mpi_library: str = "") -> RunFolder:
     """Measure cases in one launch."""
-    plan = Plan(backends=(backend,), case_budget=CASE_BUDGET, simulation={"alpha": 1e-3}, mpi_library=mpi_library)
+    plan = Plan(
+        backends=(backend,),
+        case_budget=CASE_BUDGET,
+        simulation={"alpha": 1e-3},
+        mpi_library=mpi_library,
+        matrices={DIGESTS[ranks]: MATRICES[ranks]} if ranks in DIGESTS else {},
+    )
     run = Run(
         schema_version=SCHEMA_VERSION, label="", created="", version="", command=[], plan=plan, cases=list(cases),
         notices=[],

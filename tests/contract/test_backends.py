@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.contract.conftest import RAGGED, Launched, combinations, refusal
+from tests.contract.conftest import Launched, combinations, ragged_traffic, refusal
 from tests.gpus import sharing
 from tests.mpi_libraries import PLACES, WHEEL
 
@@ -85,10 +85,15 @@ def test_operation(
         pytest.skip(f"{backend} {undeclared}")
     records = [r for r in launched(backend, ranks, library)[combination] if r.case.root == 0]
     row = OPERATIONS[operation]
-    assert len(records) == (1 if not row.sized else 3 if row.ragged else 2)
-    assert sorted(record.case.requested_nbytes for record in records) == (
-        [0] if not row.sized else [32, 500, 500] if row.ragged else [32, 500]
-    )
+    even = [record for record in records if record.case.traffic in ("", "uniform")]
+    assert sorted(record.case.requested_nbytes for record in even) == ([32, 500] if row.sized else [0])
+    uneven = {record.case.traffic: record.case.exchange.counts for record in records if record not in even}
+    assert sorted(uneven) == sorted(ragged_traffic(ranks) if row.ragged else ())
+    assert len(records) == len(even) + len(uneven)
+    for traffic, counts in uneven.items():
+        assert counts is not None
+        assert ranks == 1 or 0 in {count for line in counts for count in line}, traffic
+        assert not traffic.startswith("file") or not any(counts[0])
     for record in records:
         check_result(record, ranks)
         check_sizes(record, ranks)
@@ -112,7 +117,7 @@ def check_result(record: Record, ranks: int) -> None:
 
 def check_sizes(record: Record, ranks: int) -> None:
     case = record.case
-    if case.traffic == RAGGED:
+    if case.traffic not in ("", "uniform"):
         assert 0 < case.nbytes <= case.requested_nbytes
     else:
         assert case.nbytes == effective(case.operation, case.requested_nbytes, ranks, DTYPES[case.dtype].itemsize)
@@ -124,7 +129,7 @@ def check_timing(record: Record) -> None:
     case, timing = record.case, record.timing
     assert timing is not None
     expected = ESTIMANDS.get(case.operation, Estimand.LAST_IN_LAST_OUT)
-    if case.traffic == RAGGED and case.exchange.counts is not None:
+    if case.exchange.counts is not None:
         pairs = [n for r, row in enumerate(case.exchange.counts) for d, n in enumerate(row) if r != d]
         expected = expected if all(pairs) else Estimand.FIRST_IN_LAST_OUT
     assert timing.estimand is expected

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from collmark.core.case import Binding, Buffers, Cadence, Case, Device, Form, Scheduling, ThreadLevel
 from collmark.core.errors import UnknownNameError, UsageError
+from collmark.core.matrix import learn, pack
 from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
@@ -80,7 +81,10 @@ def ragged(requested: int, ranks: int = 4, traffic: str = "zipf:1.2") -> Case:
 
 
 @given(
-    st.integers(64, 4000), st.integers(0, 40), st.integers(2, 9), st.sampled_from(["uniform", "zipf:1.2", "zipf:3:5"])
+    st.integers(64, 4000),
+    st.integers(0, 40),
+    st.integers(2, 9),
+    st.sampled_from(["uniform", "zipf:1.2", "zipf:3:5", "moe:2520:2:1:5:4B"]),
 )
 def test_ragged_cases_have_one_key_exactly_where_every_pair_exchanges_the_same(
     requested: int, more: int, ranks: int, traffic: str
@@ -105,6 +109,8 @@ def test_the_heaviest_rank_does_not_tell_ragged_cases_apart() -> None:
         ({"reduction": "summ"}, "did you mean 'sum'"),
         ({"operation": "all_to_all_v"}, "unknown traffic ''"),
         ({"operation": "all_to_all_v", "traffic": "zipf:x"}, "zipf:x: x: must be a number"),
+        ({"operation": "all_to_all_v", "traffic": "moe:6:1"}, "moe:6:1: 6 experts do not lie evenly on 4 ranks"),
+        ({"operation": "all_to_all_v", "traffic": "moe:8:1:0:0:6B"}, "no whole number of elements of 4 B"),
         ({"operation": "all_to_all_v", "placement": Placement(nodes=999, ranks_per_node=9)}, "at most 2048 ranks"),
         ({"operation": "ping_pong", "placement": Placement()}, "at least 2 ranks"),
     ],
@@ -175,6 +181,21 @@ def test_ragged_counts_follow_the_requested_size() -> None:
     assert ragged.exchange.counts == counts_of("zipf:1.5:3", nbytes=1024, ranks=4, itemsize=4)
     tiny = msgspec.structs.replace(ragged, traffic="zipf:5", requested_nbytes=64)
     assert tiny.estimand is Estimand.FIRST_IN_LAST_OUT
+
+
+def test_a_matrix_is_known_by_its_digest_wherever_the_case_is_read() -> None:
+    cells = ((0, 8, 8, 8), (0, 0, 0, 0), (4, 4, 4, 4), (8, 8, 0, 0))
+    case = msgspec.structs.replace(
+        CASE, operation="all_to_all_v", reduction="", traffic=f"file:{learn(pack('trace.csv', cells))}", nbytes=24
+    )
+    assert case.exchange.counts == ((0, 2, 2, 2), (0, 0, 0, 0), (1, 1, 1, 1), (2, 2, 0, 0))
+    assert case.estimand is Estimand.FIRST_IN_LAST_OUT
+    assert "trace" not in case.key
+    assert str(case) == f"all_to_all_v 24 B float32 {case.traffic}"
+    # The plan, which holds the matrix, may come after the cases: only who counts needs it.
+    stranger = msgspec.structs.replace(case, traffic="file:0123456789ab")
+    with pytest.raises(UsageError, match="file:0123456789ab: no such matrix is known"):
+        _ = stranger.key
 
 
 def test_it_survives_json_and_is_read_strictly() -> None:

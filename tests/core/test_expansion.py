@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from collmark.core.case import Binding, Buffers, Cadence, Case, Device, Form, InPlace, Scheduling, ThreadLevel
 from collmark.core.dtype import DTYPES
-from collmark.core.errors import PlanError
+from collmark.core.errors import PlanError, UsageError
 from collmark.core.expansion import IN_FLIGHT, LEAST_TOGETHER, Capability, Expansion, expand
+from collmark.core.matrix import learn, pack
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
@@ -138,6 +139,64 @@ def test_ragged_sizes_that_round_to_the_same_counts_are_measured_once_with_one_n
     found = expanded(operations=("all_to_all_v",), sizes="4000,4001,4002,8000", traffic="zipf:1.2")
     assert [c.requested_nbytes for c in found.cases] == [4000, 8000]
     assert found.notices == ("2 sizes round to the same whole elements as another: measured once",)
+
+
+def test_every_traffic_of_a_list_is_measured_at_every_size() -> None:
+    found = expanded(operations=("all_to_all_v", "all_gather"), sizes="4000,8000", traffic="uniform,zipf:1.2,moe:8:2:1")
+    assert [(c.operation, c.traffic, c.requested_nbytes) for c in found.cases] == [
+        ("all_to_all_v", "uniform", 4000),
+        ("all_to_all_v", "uniform", 8000),
+        ("all_to_all_v", "zipf:1.2", 4000),
+        ("all_to_all_v", "zipf:1.2", 8000),
+        ("all_gather", "", 4000),
+        ("all_gather", "", 8000),
+    ]
+    assert found.notices == (
+        "left out 2 sizes up to 8000 B, below one element, of moe one token, per rank (all_to_all_v float32 moe:8:2:1)",
+    )
+
+
+def test_a_matrix_has_a_size_of_its_own_unless_it_is_scaled() -> None:
+    matrix = pack("trace.csv", ((0, 4096, 12, 1), (7, 0, 0, 0), (0, 8, 6, 0), (0, 0, 0, 0)))
+    digest = learn(matrix)
+    found = expanded(
+        operations=("all_to_all_v",), dtypes=("float32", "uint8"), sizes="64,1KiB",
+        traffic=f"file:{digest},file:{digest}:scaled", matrices={digest: matrix},
+    )  # fmt: skip
+    assert [(c.dtype, c.traffic, c.requested_nbytes, c.nbytes) for c in found.cases] == [
+        ("float32", f"file:{digest}", 4109, 4108),
+        ("float32", f"file:{digest}:scaled", 64, 60),
+        ("float32", f"file:{digest}:scaled", 1024, 1020),
+        ("uint8", f"file:{digest}", 4109, 4109),
+        ("uint8", f"file:{digest}:scaled", 64, 63),
+        ("uint8", f"file:{digest}:scaled", 1024, 1022),
+    ]
+    assert found.notices == (
+        f"file:{digest} is trace.csv as it is, 4109 B at the heaviest rank whatever the sizes",
+        f"6 B of file:{digest} are no whole float32 and left out: --dtype uint8 moves every byte",
+        f"file:{digest}:scaled is trace.csv, scaled to the sizes",
+    )
+
+
+def test_traffic_that_cannot_be_is_refused_before_anything_starts() -> None:
+    digest = learn(pack("trace.csv", ((0, 8), (8, 0))))
+    found = problems_of(operations=("all_to_all_v",), traffic=f"moe:6:2,file:{digest},moe:8:2:0:0:6B")
+    assert len(found) == 3
+    for part in (
+        "moe:6:2: 6 experts do not lie evenly on 4 ranks: take a multiple of the ranks",
+        f"file:{digest}: a matrix of 2 ranks, and there are 4",
+        "moe:8:2:0:0:6B: a token of 6 B holds no whole number of elements of 4 B",
+    ):
+        assert sum(part in problem for problem in found) == 1, (part, found)
+    for traffic in ("file:0000aaaa0000", "file:0000aaaa0000:scaled"):
+        with pytest.raises(UsageError, match="file:0000aaaa0000: no such matrix is known: a run keeps it in its plan"):
+            expanded(operations=("all_to_all_v",), traffic=traffic)
+
+
+def test_a_plan_of_sizes_below_a_token_has_no_case() -> None:
+    assert problems_of(operations=("all_to_all_v",), sizes="64,1KiB", traffic="moe:8:2") == (
+        "no size of 64,1KiB holds one element, of moe one token, per rank on 4 ranks",
+    )
 
 
 @pytest.mark.parametrize(

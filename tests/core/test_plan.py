@@ -14,7 +14,7 @@ from collmark.core.dtype import DTYPES
 from collmark.core.errors import PlanError, UsageError
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
-from collmark.core.plan import AUTO, Plan, check_plan, load_plan, plan_from_table, plan_template
+from collmark.core.plan import AUTO, Plan, check_plan, load_plan, plan_from_table, plan_template, with_matrices
 from collmark.core.reduction import REDUCTIONS
 
 
@@ -41,7 +41,7 @@ def test_the_template_is_the_default_plan(tmp_path: Path) -> None:
 
 def test_the_template_shows_every_key_and_every_name() -> None:
     text = plan_template()
-    shown = set(tomllib.loads(text)) | {"placements", "shares", "simulation"}
+    shown = set(tomllib.loads(text)) | {"placements", "shares", "simulation", "matrices"}
     assert shown == set(Plan.__struct_fields__)
     assert "# [[placements]]" in text
     for name in (*OPERATIONS, *DTYPES, *REDUCTIONS):
@@ -149,7 +149,15 @@ def test_everything_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> N
         ({"messages": "\u0663"}, "messages: \u0663: must be a whole number"),
         ({"scheduling": "rt"}, "scheduling: unknown scheduling 'rt'; allowed: other, fifo"),
         ({"binding": "core"}, "binding: unknown binding 'core'; did you mean 'cores'? allowed: none, cores"),
-        ({"traffic": 3}, "traffic: 3: must be text"),
+        ({"traffic": 3}, "traffic: 3: must be a name, or a list of names"),
+        ({"traffic": []}, "traffic: needs at least one name"),
+        ({"traffic": ["uniform", "zipf:1", "uniform"]}, "traffic: names uniform twice"),
+        (
+            {"traffic": ["uniform", "moe:8:9"]},
+            "traffic: moe:8:9: 9 experts per token: must be 1 to 8; write moe:EXPERTS",
+        ),
+        ({"traffic": "unifrom"}, "traffic: unknown traffic 'unifrom'; did you mean 'uniform'? allowed: uniform, zipf"),
+        ({"matrices": {"x": {"name": "m", "ranks": "two"}}}, "matrices"),
         ({"placements": [{"nodes": 0}]}, "placements[0].nodes: 0: must be a whole number, at least 1"),
         ({"placements": [{}, {"nodes": "two"}]}, "placements[1].nodes: two: must be a whole number"),
         ({"placements": [{"nodes": 10**30}]}, "placements[0].nodes: 1000000000000000000000000000000: must be"),
@@ -215,6 +223,8 @@ def test_limits(field: str, inside: tuple[float | str, ...], outside: tuple[floa
         ("launches", "auto", "auto"),
         ("seed", "3", 3),
         ("messages", "8", 8),
+        ("traffic", "zipf:1.2", "zipf:1.2"),
+        ("traffic", ["uniform", "zipf:1.2, moe:8:2"], "uniform,zipf:1.2,moe:8:2"),
         ("operations", "barrier, all_reduce", ("barrier", "all_reduce")),
         ("backends", ["gloo,simulated"], ("gloo", "simulated")),
     ],
@@ -228,6 +238,31 @@ def test_an_axis_has_names_and_each_once(axis: str) -> None:
     assert problems_of(msgspec.structs.replace(Plan(), **{axis: ()})) == (f"{axis}: needs at least one name",)
     name = getattr(Plan(), axis)[0]
     assert problems_of(msgspec.structs.replace(Plan(), **{axis: (name, name)})) == (f"{axis}: names {name} twice",)
+
+
+def test_a_matrix_lies_beside_the_plan_that_names_it_and_then_in_the_plan(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("0 8\n16 0\n", encoding="utf-8")
+    path = tmp_path / "plan.toml"
+    path.write_text('traffic = ["uniform", "file:trace.csv", "file:trace.csv:scaled"]\n', encoding="utf-8")
+    plan = load_plan(path)
+    ((digest, matrix),) = plan.matrices.items()
+    assert plan.traffic == f"uniform,file:{digest},file:{digest}:scaled"
+    assert matrix.name == "trace.csv"
+    (tmp_path / "trace.csv").unlink()
+    stored = msgspec.json.encode(plan)
+    assert msgspec.json.decode(stored, type=Plan) == plan
+    assert with_matrices(plan, tmp_path / "elsewhere") == plan
+    assert with_matrices(msgspec.structs.replace(plan, traffic="uniform"), tmp_path).matrices == {}
+    with pytest.raises(msgspec.ValidationError, match=f"matrices: {digest[:-1]}x: its data have another digest"):
+        msgspec.json.decode(stored.replace(f'{{"{digest}":'.encode(), f'{{"{digest[:-1]}x":'.encode()), type=Plan)
+
+
+def test_a_file_that_is_no_matrix_is_named_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("0 8\n16 -1\n", encoding="utf-8")
+    (problem,) = problems_in(tmp_path / "plan.toml", 'traffic = "file:trace.csv"')
+    assert problem.endswith(f"traffic: {tmp_path}/trace.csv:2: column 2: must not be negative: '-1'")
+    (problem,) = problems_in(tmp_path / "plan.toml", 'traffic = "file:trace.txt"')
+    assert problem.endswith("trace.txt: No such file or directory")
 
 
 def test_five_launches_by_default_and_to_start_with() -> None:

@@ -13,6 +13,7 @@ from collmark.cli.console import Terminal
 from collmark.cli.table import result_lines
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import clock_words, findings
+from collmark.core.lower_bound import of_bound
 from collmark.core.marker import NO_MEASUREMENT, markers_of
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
@@ -59,7 +60,11 @@ def summary_lines(run: Run, records: Sequence[Record], seconds: float | None) ->
     skewed = skewed_share(records)
     if skewed is not None:
         lines.append(f"ranks entered more than 10 % of T apart in {figures.percent(skewed)} % of repetitions")
-    return lines + clock_words(record for record in records if record.sentinel is None) + findings(run, records)
+    unknown = [reached.reason for reached in of_bound(records).values() if reached.reason]
+    if unknown:
+        lines.append(f"{counted(len(unknown), 'ragged case')} without a share of the lower bound: {unknown[0]}")
+    lines += clock_words(record for record in records if record.sentinel is None)
+    return lines + findings(run, records)
 
 
 def count_words(records: Sequence[Record], seconds: float | None) -> str:

@@ -87,8 +87,10 @@ def _show_run(name: str, root: Path | None, terminal: Terminal, *, as_json: bool
         import msgspec
 
         from collmark.cli.stream import record_object
+        from collmark.core.lower_bound import of_bound
 
-        terminal.emit({"run": msgspec.to_builtins(run), "records": [record_object(record) for record in records]})
+        shown = {"run": msgspec.to_builtins(run), "records": [record_object(record) for record in records]}
+        terminal.emit({**shown, "of_bound": msgspec.to_builtins(of_bound(records))})
         return
     terminal.say(f"{folder.path}: {run.created}, {' '.join(run.command)}")
     for notice in run.notices:

@@ -98,8 +98,13 @@ Messages = Annotated[
     str | None, typer.Option("--messages", metavar="N", help="Most messages in flight per call of a stream (64).")
 ]
 Traffic = Annotated[
-    str | None,
-    typer.Option("--traffic", metavar="NAME", help="Counts of all_to_all_v: uniform or zipf:EXPONENT[:SEED]."),
+    list[str] | None,
+    typer.Option(
+        "--traffic",
+        metavar="NAMES",
+        help="Counts of all_to_all_v: uniform, zipf:EXPONENT[:SEED], moe:EXPERTS:TOPK[:EXPONENT[:SEED[:TOKEN]]], "
+        "file:PATH[:scaled]; repeatable.",
+    ),
 ]
 Seed = Annotated[str | None, typer.Option("--seed", metavar="N", help="Seeds the order of cases (1).")]
 Samples = Annotated[

@@ -13,6 +13,7 @@ from collmark.bench.runner import Finished
 from collmark.cli.conclusion import missing_records, next_command
 from collmark.cli.console import Terminal
 from collmark.core.disturbance import findings
+from collmark.core.lower_bound import of_bound
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
 from collmark.core.record import Record, Run
 from collmark.workflow.listing import count_statuses
@@ -49,6 +50,7 @@ def write_end(terminal: Terminal, path: Path, run: Run, records: Sequence[Record
             "missing": missing_records(run, records),
             "statuses": {str(status): count for status, count in count_statuses(records).items()},
             "findings": findings(run, records),
+            "of_bound": msgspec.to_builtins(of_bound(records)),
             "next": next_command(path, run, records),
         }
     )

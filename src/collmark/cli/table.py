@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from collmark.cli import figures
 from collmark.cli.layout import CONTINUED, Align, Column, Paint, lay_out
 from collmark.core.case import Buffers, Cadence, Case, Form
+from collmark.core.lower_bound import Reached
 from collmark.core.operation import Estimand
 from collmark.core.record import Status
 from collmark.workflow.listing import Row
@@ -27,8 +28,11 @@ def case_columns(rows: Sequence[Row]) -> list[Column]:
     cases = [row.case for row in rows]
     ways = _ways(cases)
     called = [Column(name="called", cells=[way or "-" for way in ways])] if any(ways) else []
+    traffics = [case.traffic or "-" for case in cases]
+    ragged = [Column(name="traffic", cells=traffics)] if any(case.traffic for case in cases) else []
     return [
         Column(name="operation", cells=[case.operation for case in cases]),
+        *ragged,
         Column(
             name="nbytes",
             cells=[figures.nbytes(case.nbytes, case.requested_nbytes) for case in cases],
@@ -87,6 +91,7 @@ def result_columns(rows: Sequence[Row]) -> list[Column]:
             styles=["muted" if row.status is None else STATUS_STYLE[row.status] for row in rows],
         ),
     ]
+    columns[4:4] = _bound_columns(rows)
     if Estimand.LONGEST_LOCAL in {row.estimand for row in rows}:
         # Without it every T is what the manual says of its operation.
         columns.insert(0, Column(name="T is", cells=["-" if r.estimand is None else str(r.estimand) for r in rows]))
@@ -96,6 +101,25 @@ def result_columns(rows: Sequence[Row]) -> list[Column]:
     if len({row.launches for row in rows if row.launches}) > 1:
         columns.insert(2, Column(name="n", cells=[str(row.launches) for row in rows], align=Align.POINT))
     return columns
+
+
+def _bound_columns(rows: Sequence[Row]) -> list[Column]:
+    """Return how uneven ragged cases are, and what they reach of their lower bound; nothing where all are even."""
+    if all(row.reached is None for row in rows):
+        return []
+    reached = [row.reached or Reached() for row in rows]
+    values = ["-" if one.value is None else f"{100 * one.value:.0f}" for one in reached]
+    halves = [figures.percent(one.estimate.relative_half_width if one.estimate else None) for one in reached]
+    return [
+        Column(
+            name="uneven",
+            unit="(x)",
+            cells=["-" if row.imbalance is None else f"{row.imbalance:.2f}" for row in rows],
+            align=Align.POINT,
+        ),
+        Column(name="of bound", unit="(%)", cells=values, align=Align.POINT),
+        Column(name="95 %", unit="(+-%)", cells=halves, align=Align.POINT),
+    ]
 
 
 def _status(row: Row) -> str:
@@ -109,6 +133,9 @@ def caption(rows: Sequence[Row], *, marker: str) -> str:
     """Return the line above a table: what was measured where, what the intervals are over, and whether it is none."""
     case = rows[0].case
     words = f"{case.backend}, {case.device}, {placement_words(case.placement)}; {interval_words(rows)}"
+    against = sorted({row.reached.against for row in rows if row.reached is not None and row.reached.value is not None})
+    if against:
+        words += f"; of bound: T of {', '.join(against)} with as many bytes at the busiest rank, over T"
     return f"{marker} {words}".lstrip()
 
 

@@ -14,7 +14,7 @@ from collmark.core.operation import Estimand, Exchange, check_ranks
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.reduction import REDUCTIONS
-from collmark.core.traffic import counts_of, elements_of
+from collmark.core.traffic import check_traffic, counts_of, elements_of
 
 
 class Device(StrEnum):
@@ -149,14 +149,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def __post_init__(self) -> None:
         """Check the names, also after decoding."""
-        operation, _dtype = OPERATIONS[self.operation], DTYPES[self.dtype]
+        operation, dtype = OPERATIONS[self.operation], DTYPES[self.dtype]
         if self.reduction:
             REDUCTIONS[self.reduction]
         if self.thread_level and self.thread_level not in list(ThreadLevel):
             raise UnknownNameError("thread level", self.thread_level, ThreadLevel)
         check_ranks(operation, self.placement.ranks)
         if operation.ragged:
-            self._elements()
+            check_traffic(self.traffic, ranks=self.placement.ranks, itemsize=dtype.itemsize)
 
     @cached_property
     def key(self) -> str:
@@ -225,4 +225,4 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.nbytes // DTYPES[self.dtype].itemsize
 
     def __str__(self) -> str:
-        return f"{self.operation} {self.nbytes} B {self.dtype}"
+        return f"{self.operation} {self.nbytes} B {self.dtype} {self.traffic}".rstrip()

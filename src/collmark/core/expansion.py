@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 import msgspec
@@ -17,7 +17,7 @@ from collmark.core.payload import contribution_of
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
 from collmark.core.sweep import parse_sweep
-from collmark.core.traffic import counts_of
+from collmark.core.traffic import DEFAULT_TRAFFIC, Given, check_traffic, counts_of, law_of
 from collmark.core.units import format_nbytes
 
 IN_FLIGHT = 64 * 2**20  # bytes that a stream, or calls back to back, aim to move at large sizes
@@ -103,6 +103,7 @@ class _Point(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation
     dtype: Dtype
     reduction: str
+    traffic: str
     cadence: Cadence
     buffers: Buffers
     place: InPlace | None
@@ -136,10 +137,11 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
         if point.place and not capability.can_be(point.place, operation.name):
             unplaced.setdefault(point.place, {})[f"{point.backend} {operation.name}"] = None
             continue
-        for requested in parse_sweep(plan.sizes) if operation.sized else (0,):
+        for requested in _sizes(plan, point):
             case = _case(plan, placement, capability, point, requested)
             if operation.sized and case.nbytes == 0:
-                dropped.setdefault(f"{operation.name} {point.dtype.name}", []).append(requested)
+                ragged = "" if point.traffic == DEFAULT_TRAFFIC else point.traffic
+                dropped.setdefault(f"{operation.name} {point.dtype.name} {ragged}".rstrip(), []).append(requested)
             elif case.key in cases:
                 merged += 1
             else:
@@ -148,9 +150,23 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
         raise PlanError(list(dict.fromkeys(problems)))
     notices = [*_notices(dropped, merged), *_unplaced_words(unplaced), *_idle(plan, capabilities)]
     if not cases:
-        nothing = f"no size of {plan.sizes} holds one element per rank on {counted(placement.ranks, 'rank')}"
+        ranks = counted(placement.ranks, "rank")
+        nothing = f"no size of {plan.sizes} holds {_least(dropped)} per rank on {ranks}"
         raise PlanError(list(_unplaced_words(unplaced)) or [nothing])
+    notices += dict.fromkeys(_of_files(plan, cases.values()))
     return Expansion(cases=tuple(cases.values()), notices=tuple(notices))
+
+
+def _sizes(plan: Plan, point: _Point) -> Iterable[int]:
+    if not point.operation.sized:
+        return (0,)
+    own = law_of(point.traffic).own_nbytes if point.operation.ragged else None
+    return parse_sweep(plan.sizes) if own is None else (own,)
+
+
+def _least(dropped: Iterable[str]) -> str:
+    """Return what a size must hold, in words."""
+    return "one element, of moe one token," if any(" moe:" in what for what in dropped) else "one element"
 
 
 def _unplaced_words(unplaced: Mapping[InPlace, Mapping[str, None]]) -> Iterator[str]:
@@ -166,13 +182,30 @@ def _notices(dropped: Mapping[str, list[int]], merged: int) -> tuple[str, ...]:
         largest = max(max(sizes) for sizes in dropped.values())
         more = f" and {len(dropped) - NAMED} more" if len(dropped) > NAMED else ""
         notices.append(
-            f"left out {counted(sum(map(len, dropped.values())), 'size')} up to {format_nbytes(largest)}, below one "
-            f"element per rank ({', '.join(list(dropped)[:NAMED])}{more})"
+            f"left out {counted(sum(map(len, dropped.values())), 'size')} up to {format_nbytes(largest)}, below "
+            f"{_least(dropped)} per rank ({', '.join(list(dropped)[:NAMED])}{more})"
         )
     if merged:
         rounds = "rounds" if merged == 1 else "round"
         notices.append(f"{counted(merged, 'size')} {rounds} to the same whole elements as another: measured once")
     return tuple(notices)
+
+
+def _of_files(plan: Plan, cases: Iterable[Case]) -> Iterator[str]:
+    """Yield which file is behind each digest, and what is rounded away of one that is taken as it is."""
+    for case in cases:
+        law = law_of(case.traffic) if case.traffic else None
+        if not isinstance(law, Given) or law.digest not in plan.matrices:
+            continue
+        name = plan.matrices[law.digest].name
+        if law.is_scaled:
+            yield f"{case.traffic} is {name}, scaled to the sizes"
+            continue
+        yield f"{case.traffic} is {name} as it is, {law.own_nbytes} B at the heaviest rank whatever the sizes"
+        sent, counts = law.counts(0, case.placement.ranks, 1), case.exchange.counts or ()
+        lost = sum(map(sum, sent)) - sum(map(sum, counts)) * case.exchange.itemsize
+        if lost:
+            yield f"{lost} B of {case.traffic} are no whole {case.dtype} and left out: --dtype uint8 moves every byte"
 
 
 def _idle(plan: Plan, capabilities: Mapping[str, Capability]) -> Iterator[str]:
@@ -198,7 +231,8 @@ def _combinations(plan: Plan) -> Iterator[_Point]:
             # Without payload or reduction an axis has one point.
             for dtype in plan.dtypes if operation.sized else plan.dtypes[:1]:
                 for reduction in plan.reductions if operation.reduces else ("",):
-                    for cadence, buffers, place, form in product(
+                    for traffic, cadence, buffers, place, form in product(
+                        plan.traffic.split(",") if operation.ragged else ("",),
                         plan.cadences,
                         plan.buffers if operation.sized else (Buffers.SAME,),
                         plan.in_place if operation.sized and plan.in_place else (None,),
@@ -209,6 +243,7 @@ def _combinations(plan: Plan) -> Iterator[_Point]:
                             operation=operation,
                             dtype=DTYPES[dtype],
                             reduction=reduction,
+                            traffic=traffic,
                             cadence=cadence,
                             buffers=buffers,
                             place=place,
@@ -235,6 +270,8 @@ def _refusal(capability: Capability, point: _Point, ranks: int) -> str:
         return f"{what}: a result over {counted(ranks, 'rank')} cannot be checked exactly"
     try:
         check_ranks(operation, ranks)
+        if operation.ragged:
+            check_traffic(point.traffic, ranks=ranks, itemsize=dtype.itemsize)
     except ValueError as error:
         return str(error)
     return ""
@@ -245,7 +282,7 @@ def _case(plan: Plan, placement: Placement, capability: Capability, point: _Poin
     block = operation.block_of(requested, ranks=ranks, itemsize=dtype.itemsize)
     counts = None
     if operation.ragged:
-        counts = counts_of(plan.traffic, nbytes=requested, ranks=ranks, itemsize=dtype.itemsize)
+        counts = counts_of(point.traffic, nbytes=requested, ranks=ranks, itemsize=dtype.itemsize)
     nbytes = operation.nbytes_of(Exchange(ranks=ranks, block=block, itemsize=dtype.itemsize, counts=counts))
     together = max(LEAST_TOGETHER, IN_FLIGHT // max(1, nbytes))
     in_place = capability.operations[operation.name] if point.place is None else point.place is InPlace.YES
@@ -258,7 +295,7 @@ def _case(plan: Plan, placement: Placement, capability: Capability, point: _Poin
         requested_nbytes=requested,
         reduction=point.reduction,
         device=capability.device,
-        traffic=plan.traffic if operation.ragged else "",
+        traffic=point.traffic,
         scheduling=plan.scheduling,
         binding=plan.binding,
         cadence=point.cadence,

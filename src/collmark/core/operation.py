@@ -116,6 +116,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         Ranks 0 and 1 take part, all others idle.
     streams : bool
         Sends a window of messages per call.
+    even : str
+        Of a ragged operation, the one that does the same with equal counts.
     both_ways : callable
         Number of ranks to the number of directions in which one link carries data.
     """
@@ -137,6 +139,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     sized: bool = True
     pair: bool = False
     streams: bool = False
+    even: str = ""
     both_ways: Callable[[int], int] = lambda _ranks: 1
 
     @property

@@ -211,6 +211,7 @@ _ROWS = (
         source=SOURCES,
         divides=True,
         ragged=True,
+        even="all_to_all",
     ),
     Operation(
         name="broadcast",

@@ -13,13 +13,14 @@ from collmark.core.case import Binding, Buffers, Cadence, Form, InPlace, Schedul
 from collmark.core.decoding import decoded, unknown_key
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import PlanError, UsageError, excerpt, short_path
+from collmark.core.matrix import Matrix, learn
 from collmark.core.numeral import shown
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.plan_field import AUTO, FIELDS, unknown_names
 from collmark.core.reduction import REDUCTIONS
 from collmark.core.registry import Registry
-from collmark.core.traffic import DEFAULT_TRAFFIC
+from collmark.core.traffic import DEFAULT_TRAFFIC, with_digests
 
 __all__ = [
     "AUTO",
@@ -32,6 +33,7 @@ __all__ = [
     "load_plan",
     "plan_from_table",
     "plan_template",
+    "with_matrices",
 ]
 
 FIRST_LAUNCHES = 5
@@ -39,6 +41,7 @@ FIRST_LAUNCHES = 5
 TABLES: dict[str, Any] = {
     "placements": tuple[Placement, ...],
     "shares": dict[str, Any],
+    "matrices": dict[str, Matrix],
     "simulation": dict[str, Any],
 }
 """The fields that a plan file writes as tables."""
@@ -57,7 +60,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     placements : tuple of Placement
         Nodes and ranks per node; empty for whatever the launcher gives.
     traffic : str
-        For ragged operations.
+        For ragged operations: one, or several with commas between them (:mod:`collmark.core.traffic`): an axis.
+    matrices : dict of str to Matrix
+        Those that `traffic` names, by digest.
     precision : float
         Relative half-width of the interval of the median at which a case is finished.
     case_budget, budget : float
@@ -102,6 +107,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     backends: tuple[str, ...] = ("gloo",)
     placements: tuple[Placement, ...] = ()
     traffic: str = DEFAULT_TRAFFIC
+    matrices: dict[str, Matrix] = {}
     precision: NotNegative = 0.05
     case_budget: NotNegative = 2.0
     budget: NotNegative = 0.0
@@ -121,6 +127,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     seed: Count = 1
     samples: Count = 64 * 2**20
     simulation: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        """Make its matrices known, also after decoding; UsageError where one is not what its digest says."""
+        for digest, matrix in self.matrices.items():
+            if learn(matrix) != digest:
+                raise UsageError(f"matrices: {digest}: its data have another digest")
 
     @property
     def first_launches(self) -> int:
@@ -188,11 +200,27 @@ def load_plan(path: Path) -> Plan:
     plan, problems = _read(table)
     try:
         check_plan(plan)
+        plan = with_matrices(plan, path.parent)
     except PlanError as error:
         problems += error.problems
+    except UsageError as error:
+        problems.append(f"traffic: {error}")
     if problems:
         raise PlanError([f"{where}: {problem}" for problem in problems])
     return plan
+
+
+def with_matrices(plan: Plan, folder: Path) -> Plan:
+    """Return a plan that holds the matrices of the files that its traffic names; relative paths start at `folder`.
+
+    Raises
+    ------
+    UsageError
+        If a file cannot be read, or is no matrix.
+    """
+    traffic, read = with_digests(plan.traffic, folder)
+    kept = {digest: matrix for digest, matrix in plan.matrices.items() if digest in traffic}
+    return msgspec.structs.replace(plan, traffic=traffic, matrices=read | kept)
 
 
 def _reason(error: Exception) -> str:
@@ -260,7 +288,9 @@ reductions = ["sum"]
 
 backends = ["gloo"]
 
-# Counts of the ragged all_to_all_v: "uniform", or "zipf:EXPONENT:SEED".
+# Counts of the ragged all_to_all_v, one or a list: "uniform"; "zipf:EXPONENT:SEED"; "moe:EXPERTS:TOPK:EXPONENT:SEED",
+# tokens routed to experts; "file:PATH", a matrix of bytes exactly as it is, or "file:PATH:scaled" to the sizes. Beside
+# "uniform" the others are shown against the lower bound of their heaviest rank.
 traffic = "uniform"
 
 # A case is finished when the 95 % interval of its median is within this share, twice in a row ...

@@ -18,7 +18,7 @@ from collmark.core.operation_table import OPERATIONS
 from collmark.core.reduction import REDUCTIONS
 from collmark.core.registry import Registry
 from collmark.core.sweep import parse_sweep
-from collmark.core.traffic import counts_of
+from collmark.core.traffic import law_of
 from collmark.core.units import parse_nbytes, parse_seconds
 
 AUTO = "auto"
@@ -149,6 +149,18 @@ def unknown_names(names: Sequence[str], registry: Registry[Any]) -> list[Unknown
     return [UnknownNameError(registry.kind, name, registry) for name in names if name not in registry]
 
 
+def _traffic_faults(text: str, _written: object) -> list[UsageError]:
+    names = text.split(",") if text else []
+    faults = [] if names else [UsageError("needs at least one name")]
+    faults += [UsageError(f"names {shown(name)} twice") for name in sorted({n for n in names if names.count(n) > 1})]
+    for name in names:
+        try:
+            law_of(name)
+        except UsageError as error:
+            faults.append(error)
+    return faults
+
+
 def _choices(kind: type[StrEnum], word: str, *, least: int = 1) -> PlanField:
     """Return a field of members of a closed set, at least so many."""
 
@@ -196,7 +208,7 @@ FIELDS: dict[str, PlanField] = {
     "dtypes": _axis(DTYPES),
     "reductions": _axis(REDUCTIONS),
     "backends": _axis(None),
-    "traffic": _checked(_text, lambda traffic: counts_of(traffic, nbytes=1, ranks=1, itemsize=1)),
+    "traffic": PlanField(convert=lambda written: ",".join(_names(written)), faults=_traffic_faults),
     "precision": _within(_share, lambda share: 0.0005 <= share <= 0.5, "a share from 0.05% to 50%, as 5% or 0.05"),
     "case_budget": _within(_seconds, lambda time: 0.01 <= time <= DAY, "a time from 10 ms to one day, as 2s"),
     "budget": _within(_bound, lambda time: 0 <= time <= 30 * DAY, "a time up to 30 days, or 0 for no bound"),

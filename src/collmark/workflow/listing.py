@@ -12,6 +12,7 @@ import msgspec
 
 from collmark.core.case import Case
 from collmark.core.errors import CollmarkError
+from collmark.core.lower_bound import Reached, imbalance, is_uneven, of_bound
 from collmark.core.marker import markers_of
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth, like_medians
 from collmark.core.operation import Estimand
@@ -48,6 +49,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Median over launches of the share of a non-blocking call that a computation hides.
     estimand : Estimand or None
         What T is; None where there is no time.
+    imbalance : float or None
+        Of a ragged case: the busiest rank's bytes over the mean.
+    reached : Reached or None
+        What an uneven case reaches of its lower bound.
     """
 
     case: Case
@@ -61,6 +66,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     share: tuple[int, int]
     overlap: float | None = None
     estimand: Estimand | None = None
+    imbalance: float | None = None
+    reached: Reached | None = None
 
     @property
     def is_over_launches(self) -> bool:
@@ -68,16 +75,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return self.launches > 1
 
 
-def summarise(cases: Iterable[Case], records: Iterable[Record]) -> list[Row]:
+def summarise(cases: Sequence[Case], records: Sequence[Record]) -> list[Row]:
     """Return a row for each case, in the order of the cases."""
     of_case: dict[str, list[Record]] = {}
     for record in records:
         if record.sentinel is None:
             of_case.setdefault(record.case.key, []).append(record)
-    return [_row(case, of_case.get(case.key, [])) for case in cases]
+    reached = of_bound(records) if any(map(is_uneven, cases)) else {}
+    return [_row(case, of_case.get(case.key, []), reached.get(case.key)) for case in cases]
 
 
-def _row(case: Case, records: Sequence[Record]) -> Row:
+def _row(case: Case, records: Sequence[Record], reached: Reached | None) -> Row:
     statuses = Counter(record.status for record in records)
     worst = max(statuses, key=SEVERITY.index, default=None)
     timed = [record for record in records if record.timing is not None]
@@ -110,6 +118,8 @@ def _row(case: Case, records: Sequence[Record]) -> Row:
         share=(statuses[worst] if worst else 0, len(records)),
         overlap=statistics.median(overlaps) if overlaps and seconds is not None else None,
         estimand=None if seconds is None else estimand,
+        imbalance=imbalance(case.exchange) if case.traffic else None,
+        reached=reached,
     )
 
 

@@ -17,7 +17,7 @@ from collmark.core.expansion import expand
 from collmark.core.numeral import counted, parse_whole, shown
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import MOST_RANKS, Placement
-from collmark.core.plan import Plan, check_plan, load_plan
+from collmark.core.plan import Plan, check_plan, load_plan, with_matrices
 from collmark.core.plan_field import FIELDS, unknown_names
 from collmark.workflow.prepare import SIMULATED, check_planted, default_ranks
 from collmark.workflow.run import START_SECONDS, grouped
@@ -62,7 +62,7 @@ KNOBS = (
     Knob(option="--mpi-library", field="mpi_library"),
     Knob(option="--thread-level", field="thread_level"),
     Knob(option="--messages", field="messages"),
-    Knob(option="--traffic", field="traffic"),
+    Knob(option="--traffic", field="traffic", gathers=True),
     Knob(option="--seed", field="seed"),
     Knob(option="--samples", field="samples"),
 )
@@ -98,7 +98,11 @@ def make_plan(file: Path | None, given: Mapping[str, Sequence[str]]) -> Plan:
     problems += [_said_of(SIMULATE, fault) for fault in faults]
     if not problems:
         plan = msgspec.structs.replace(plan, **changes, simulation=plan.simulation | planted)
-        problems = _problems_with_backends(plan, given, "" if file is None else f"plan {short_path(file)}: ")
+        try:
+            plan = with_matrices(plan, Path())
+        except UsageError as error:
+            problems.append(_said_of("--traffic", error))
+        problems += _problems_with_backends(plan, given, "" if file is None else f"plan {short_path(file)}: ")
     if problems:
         raise PlanError(problems)
     return plan

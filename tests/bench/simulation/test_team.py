@@ -16,6 +16,7 @@ from collmark.bench.simulation.team import SimulatedTeam
 from collmark.core.case import Buffers, Cadence
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import InterruptedRunError, MeasurementError
+from collmark.core.matrix import learn, pack
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.plan import Plan
 from collmark.core.record import Clock, Record, Status, Timing
@@ -323,6 +324,27 @@ def test_a_planted_wrong_element_is_found_and_named(
         assert record.check.wrong == 1
         assert record.check.first.startswith(f"rank {rank}, element 2: expected ")
         assert (record.timing, found.layers_SRI) == (None, None)
+
+
+@pytest.mark.parametrize("traffic", ["zipf:3:1", "moe:6:2:1:3:8B", "moe:6:2:9:3:8B", "file", "file:scaled"])
+def test_a_planted_wrong_element_is_found_under_any_traffic(
+    make_plan: MakePlan, measure_cases: MeasureCase, traffic: str
+) -> None:
+    matrix = pack("made.csv", ((0, 0, 0), (104, 0, 64), (0, 480, 8)))  # rank 0 sends nothing at all
+    digest = learn(matrix)
+    plan = make_plan(
+        ("all_to_all_v",), "480B", {"alpha": 1e-3}, dtypes=tuple(DTYPES), matrices={digest: matrix},
+        traffic=traffic.replace("file", f"file:{digest}"),
+    )  # fmt: skip
+    for clean in measure_cases(plan, 3):
+        assert clean.record.check.wrong == 0
+        assert clean.record.check.checked == 2 * sum(map(sum, clean.record.case.exchange.counts or ()))
+        rank = receiver_of(clean.record, 1)
+        planted = {"alpha": 1e-3, "wrong_rank": rank, "wrong_element": 2}
+        one = msgspec.structs.replace(plan, dtypes=(clean.record.case.dtype,), simulation=planted)
+        ((found),) = measure_cases(one, 3)
+        assert (found.record.status, found.record.check.wrong) == (Status.WRONG, 1), found.record.case
+        assert found.record.check.first.startswith(f"rank {rank}, element 2: expected ")
 
 
 @pytest.mark.parametrize(("operation", "reduction"), combinations(moving=False))

@@ -1,0 +1,80 @@
+"""Ragged traffic: how uneven it is, and what it reaches of the lower bound that its busiest rank sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from collmark.analysis.figures.words import ABSENT
+from collmark.analysis.report.cells import SIMULATED, name_heading, value_cells, with_interval
+from collmark.analysis.report.content import Block, Cell, Heading, Items, Section, Table, Text
+from collmark.analysis.report.material import Material
+from collmark.analysis.results import Results
+from collmark.core.lower_bound import Reached, imbalance, of_bound
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.units import format_about_nbytes, format_nbytes
+
+ANCHOR = "ragged"
+WORDS = (
+    "The lower bound is the time of an even exchange, in the same launch, in which every rank sends and receives as "
+    "many bytes as the busiest rank of the ragged one, own shares apart. Above 100 %, something that all ranks share "
+    "limits, such as the memory of one machine, and not the link of the busiest."
+)
+
+
+def ragged(material: Material) -> Section | None:
+    """Return shares of the lower bound; None where no traffic is uneven."""
+    rows = [row for one in material.results for row in _rows(material, one)]
+    if not rows:
+        return None
+    is_named = len(material.results) > 1
+    table = Table(
+        anchor="ragged-table",
+        caption="Uneven: the busiest rank's bytes to or from others over the mean. Of bound: geometric mean over "
+        "launches of lower bound / T, 95 % by Student's t on logarithms over launches; where one side may be left "
+        "early and the other not, T is the longest local duration on both.",
+        headings=(
+            name_heading("operation"), *((name_heading("run"),) if is_named else ()), name_heading("backend"),
+            Heading(name="ranks"), name_heading("dtype"), name_heading("traffic"), Heading(name="nbytes"),
+            Heading(name="busiest rank"), Heading(name="uneven", unit="x"), *with_interval("of bound", "%"),
+            name_heading("against"),
+        ),
+        rows=tuple(cells for cells, _reached in rows),
+    )  # fmt: skip
+    reasons = dict.fromkeys(reached.reason for _cells, reached in rows if reached.reason)
+    left = (Items(items=tuple(Text(lead="No share", words=reason) for reason in reasons)),) if reasons else ()
+    blocks: tuple[Block, ...] = (Text(words=WORDS), table, *left)
+    return Section(
+        anchor=ANCHOR, title="Ragged traffic", question="How close to what its busiest rank allows?", blocks=blocks
+    )
+
+
+def _rows(material: Material, one: Results) -> Iterator[tuple[tuple[Cell, ...], Reached]]:
+    found = of_bound(one.records, include_unstable=material.include_unstable)
+    names = (Cell(text=material.names[one.name]),) if len(material.results) > 1 else ()
+    simulated = {record.case.key for record in one.records if record.simulated}
+    for case in one.run.cases:
+        if case.key not in found:
+            continue
+        reached = found[case.key]
+        uneven, ends = imbalance(case.exchange), reached.estimate
+        share = value_cells(
+            lambda share: f"{100 * share:.0f}",
+            math.nan if reached.value is None else reached.value,
+            ends.lower if ends else math.nan,
+            ends.upper if ends else math.nan,
+        )
+        cells = (
+            Cell(text=f"{case.operation} {SIMULATED}" if case.key in simulated else case.operation),
+            *names,
+            Cell(text=case.backend),
+            Cell(text=f"{case.placement.ranks}"),
+            Cell(text=case.dtype),
+            Cell(text=case.traffic),
+            Cell(text=format_nbytes(case.nbytes)),
+            Cell(text=format_about_nbytes(OPERATIONS[case.operation].model_nbytes(case.exchange))),
+            Cell(text=ABSENT if uneven is None else f"{uneven:.2f}"),
+            *share,
+            Cell(text=reached.against or ABSENT),
+        )
+        yield cells, reached
