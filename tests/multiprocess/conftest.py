@@ -1,10 +1,15 @@
 """Start collmark in a folder of its own, and leave no process behind."""
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.multiprocess.program import Program, processes_with
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As in a shell's background job; programs started from here would inherit it, and never hear Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
