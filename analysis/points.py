@@ -57,8 +57,9 @@ def is_test(rows: pd.DataFrame) -> pd.Series:
 
 
 def words_of_status(rows: pd.DataFrame) -> str:
-    """Return how many rows have each status, tests apart, as ``2 unstable, 12 of a test arrangement``."""
-    words = rows["status"].mask(is_test(rows), "of a test arrangement")
+    """Return how many rows have each status, tests and what has no time apart, as ``2 unstable, 12 without a time``."""
+    timeless = rows["status"].isin([status.value for status in ENTERS]) & ~has_time(rows)
+    words = rows["status"].mask(timeless, "without a time").mask(is_test(rows), "of a test arrangement")
     return ", ".join(f"{count} {status}" for status, count in words.value_counts().items())
 
 

@@ -14,6 +14,7 @@ from collmark.analysis.claims.reader import Reader
 from collmark.analysis.claims.row import Claim
 from collmark.analysis.claims.rule import Rules, built_in_rules, read_rules
 from collmark.core.errors import UnknownNameError, UsageError, nearest, one_line
+from collmark.core.store import LATEST
 
 FOLDER = Path(__file__).parent
 ROWS = ("links", "tensor", "pipeline", "data", "fabric")
@@ -181,6 +182,7 @@ def _problems_between(claims: list[Claim]) -> list[str]:
     problems = [
         f"claim {name!r} stands there twice: choose another id" for name in dict.fromkeys(ids) if ids.count(name) > 1
     ]
+    problems += [f"claim {name!r}: that names the newest run; choose another id" for name in ids if name == LATEST]
     for claim in claims:
         for rival in claim.rivals:
             if rival not in ids:
