@@ -97,7 +97,11 @@ def _latency(
                 "--cores"
             )
         tell(f"sending a cache line between {len(chosen)} cores")
-        return measure_latency(probe, chosen)
+        found = measure_latency(probe, chosen)
+        silent = len(chosen) * (len(chosen) - 1) // 2 - len(found.pairs())
+        if silent:
+            absent["latency of some pairs"] = f"{counted(silent, 'pair')} had no answer: other work held their cores"
+        return found
     return None
 
 

@@ -14,8 +14,9 @@ from collmark.bench.noise.machine import NOT_BUILT, NOT_TOLD, measure_machine
 from collmark.bench.noise.pinned import own_cores
 from collmark.core.noise import MachineNoise
 from collmark.core.noise_judgement import Verdict, judge
-from collmark.kernels.noise import NativeProbe, load_native
+from collmark.kernels.noise import load_native
 
+SECOND = 1_000_000_000
 needs_native = pytest.mark.skipif(load_native() is None, reason="the native loops were not built")
 needs_pinning = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot pin threads")
 
@@ -51,7 +52,9 @@ def test_here() -> None:
 @needs_native
 @needs_pinning
 @pytest.mark.skipif(len(own_cores()) < 2, reason="one core has no pair")
-def test_the_matrix_is_symmetric_and_its_diagonal_absent() -> None:
+def test_the_matrix_is_symmetric_and_its_diagonal_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("ROUNDS", 5), ("WINDOWS", 15), ("PATIENCE", 100 * SECOND), ("BUDGET", 100 * SECOND)):
+        monkeypatch.setattr(latency, name, value)
     cores = own_cores()[:3]
     noise, _told = measure(cores)
     assert noise.latency is not None
@@ -140,13 +143,15 @@ def test_of_many_cores_some_are_paired() -> None:
 
 @needs_native
 @needs_pinning
-def test_a_core_that_does_not_answer_is_left_blank(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(NativeProbe, "bounce", lambda *_words: -1)
-    core = own_cores()[0]
-    probe = load_native()
-    assert probe is not None
-    found = latency.measure_latency(probe, [core, core])
-    assert found.pairs() == {}
+@pytest.mark.skipif(len(own_cores()) < 2, reason="one core has no pair")
+@pytest.mark.parametrize("name", ["PATIENCE", "BUDGET"])
+def test_a_core_that_does_not_answer_is_left_blank(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(latency, name, 0)
+    noise, _told = measure(own_cores()[:2])
+    assert noise.latency is not None
+    assert noise.latency.pairs() == {}
+    assert noise.absent["latency of some pairs"] == "1 pair had no answer: other work held their cores"
+    assert "latency" not in {finding.part for finding in judge(noise)}
 
 
 def test_findings_are_good_or_warnings_that_say_what_to_do() -> None:
