@@ -101,6 +101,8 @@ def test_without_native_code_python_measures_what_it_can(monkeypatch: pytest.Mon
 def test_a_system_without_proc_and_affinity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("STAT", "CPUS", "CLOCK_SOURCE", "GROUPS", "GROUP_ROOT"):
         monkeypatch.setattr(system, name, tmp_path / "nothing")
+    monkeypatch.setattr(system, "caches", lambda: (None, None))
+    monkeypatch.setattr(copies, "ASSUMED_LAST", 1 << 20)
     monkeypatch.setattr(memory, "MEMINFO", tmp_path / "nothing")
     monkeypatch.setattr(environment, "_first_line", lambda _path: "")
     monkeypatch.delattr("resource.RUSAGE_THREAD", raising=False)
@@ -113,6 +115,7 @@ def test_a_system_without_proc_and_affinity(monkeypatch: pytest.MonkeyPatch, tmp
     assert noise.host.fifo_refusal == scheduling.refusal() == "this system has no SCHED_FIFO"
     for name in ("steal", "frequency", "governor", "context switches", "preemptions", "clock source"):
         assert noise.absent[name] == NOT_TOLD
+    assert "256 KiB and 32.0 MiB were assumed" in noise.absent["sizes of caches"]
     assert "one row a thread" in noise.absent["gaps of each core"]
     assert {finding.part for finding in judge(noise)}.isdisjoint({"steal", "frequency", "quota", "latency"})
 
