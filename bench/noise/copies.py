@@ -20,7 +20,8 @@ WINDOW = 30_000_000  # ns
 ASSUMED_L2, ASSUMED_LAST = 256 << 10, 32 * MIB  # small for an L2, as large as common last levels, where nothing is told
 BEYOND = 4  # x the last-level caches, as STREAM asks of each array (McCalpin, stream.c)
 MOST_SHARE = 1 / 8  # of the memory that can be had, for one of two buffers
-LEAST, PATIENCE = 1 * MIB, 30.0
+LEAST = 1 * MIB
+PATIENCE = 120.0  # s for all threads to have their buffers
 
 
 def sizes(l2: NBytes | None, last_level: NBytes | None) -> tuple[NBytes, NBytes]:

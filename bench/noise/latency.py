@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import threading
+import time
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -17,7 +18,8 @@ from collmark.kernels.noise import NativeProbe
 
 WINDOWS = 51
 ROUNDS = 200  # round trips a window: 10 us and more, 1,000 x the tick of an ordinary clock, and seldom broken by a gap
-PATIENCE = 1_000_000_000  # ns for the other core, which other work may hold
+PATIENCE = 10_000_000_000  # ns for a pair, whose cores other work may hold
+BUDGET = 60_000_000_000  # ns for all of them
 LINE = 256  # B from one window's line to the next: processors fetch lines of 64 or 128 B in pairs
 MOST_CORES = 32  # 496 pairs, a few seconds
 
@@ -31,22 +33,27 @@ def choose(cores: Sequence[int]) -> tuple[int, ...]:
 
 def measure_latency(probe: NativeProbe, cores: Sequence[int]) -> Latency:
     """Measure every pair of some cores, one after the other."""
-    found = {pair: _pair(probe, pair) for pair in combinations(cores, 2)}
+    ends = time.monotonic_ns() + BUDGET
+    found = {}
+    for pair in combinations(cores, 2):
+        now = time.monotonic_ns()
+        found[pair] = _pair(probe, pair, min(now + PATIENCE, ends)) if now < ends else None
     both = {**found, **{(other, one): estimate for (one, other), estimate in found.items()}}
     return Latency(
         cores=tuple(cores), one_way=tuple(tuple(both.get((row, column)) for column in cores) for row in cores)
     )
 
 
-def _pair(probe: NativeProbe, pair: tuple[int, int]) -> Estimate | None:
-    """Return the one-way latency, its median over windows; None where a core did not answer."""
+def _pair(probe: NativeProbe, pair: tuple[int, int], deadline: int) -> Estimate | None:
+    """Return the one-way latency, its median over windows; None where a core did not answer until then."""
     lines = np.frombuffer(mmap.mmap(-1, WINDOWS * LINE), dtype=np.int64).reshape(WINDOWS, -1)
     lines.fill(0)
 
     def play(side: int, stop: threading.Event) -> list[int]:
         taken = []
         for line in lines:
-            taken.append(-1 if stop.is_set() else probe.bounce(line[:1], side, ROUNDS, PATIENCE))
+            left = 0 if stop.is_set() else deadline - time.monotonic_ns()
+            taken.append(probe.bounce(line[:1], side, ROUNDS, left))
             if taken[-1] < 0:
                 stop.set()  # the other side need not wait for the windows to come
         return taken

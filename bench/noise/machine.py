@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from collmark.bench import environment, scheduling
 from collmark.bench.noise import system
 from collmark.bench.noise.clocks import read_clocks
-from collmark.bench.noise.copies import BEYOND, measure_copies, sizes
+from collmark.bench.noise.copies import ASSUMED_L2, ASSUMED_LAST, BEYOND, measure_copies, sizes
 from collmark.bench.noise.gaps import watch_gaps
 from collmark.bench.noise.latency import MOST_CORES, choose, measure_latency
 from collmark.bench.noise.pinned import can_pin, own_cores
@@ -97,7 +97,11 @@ def _latency(
                 "--cores"
             )
         tell(f"sending a cache line between {len(chosen)} cores")
-        return measure_latency(probe, chosen)
+        found = measure_latency(probe, chosen)
+        silent = len(chosen) * (len(chosen) - 1) // 2 - len(found.pairs())
+        if silent:
+            absent["latency of some pairs"] = f"{counted(silent, 'pair')} had no answer: other work held their cores"
+        return found
     return None
 
 
@@ -110,9 +114,11 @@ def _not_told(host: Host, gaps: Gaps) -> dict[str, str]:
         "context switches": host.switches is None,
         "preemptions": all(core.preempted is None for core in gaps.cores),
         "clock source": not host.clock_source,
-        "sizes of caches": host.last_level is None,
     }
     told = {name: NOT_TOLD for name, is_missing in found.items() if is_missing}
+    if host.last_level is None:
+        assumed = " and ".join(map(format_about_nbytes, (ASSUMED_L2, ASSUMED_LAST)))
+        told["sizes of caches"] = f"{NOT_TOLD}: {assumed} were assumed of L2 and last level"
     if not can_pin():
         told["gaps of each core"] = f"{NOT_PINNED}: one row a thread"
     if not gaps.at_once and len(gaps.cores) > 1:

@@ -99,6 +99,7 @@ def test_of_a_larger_matrix_the_ends_are_shown(cli: Callable[..., Any], made: Ma
     assert "nearest 0, 1 10 [9, 11]" in words
     assert "furthest 46, 47 930 [837, 1023]" in words
     assert "the 16 cores that lose most of 48, all are in --json" in words
+    assert words.count("24691 [22222, 27160]") == 16
 
 
 @pytest.mark.parametrize("made", [2], indirect=True)

@@ -154,13 +154,14 @@ def test_gaps_begin_only_while_a_core_runs() -> None:
 
 
 def test_the_remedy_follows_the_cause() -> None:
-    cause: dict[str, Any] = {"preempted": 9, "long_gaps": 10, "stolen": False, "fifo": ""}
+    cause: dict[str, Any] = {"preempted": 9, "long_gaps": 10, "stolen": False, "throttled": False, "fifo": ""}
     assert remedy(**cause).startswith("--scheduling fifo, or end what else runs here")
     assert remedy(**{**cause, "fifo": "not permitted"}).startswith("end what else runs here")
     assert "not permitted" in remedy(**{**cause, "fifo": "not permitted"})
     assert remedy(**{**cause, "preempted": None}).startswith("--scheduling fifo")
     assert "interrupts and firmware" in remedy(**{**cause, "preempted": 4})
     assert "cores of your own" in remedy(**{**cause, "stolen": True})
+    assert "CPU limit" in remedy(**{**cause, "throttled": True})
 
 
 def test_a_low_priority_is_named() -> None:

@@ -58,6 +58,13 @@ def test_one_slice_of_a_scheduler_is_no_finding() -> None:
     assert len(noise_sentences(run_with(two))) == 1
 
 
+def test_a_gap_on_any_rank_counts() -> None:
+    # 6.7 gaps a second hit 0.07 % of one rank's operations of 100 us, and 0.14 % of those of two.
+    seen = {"lost": [0.02, 0.02], "long": [2, 2], "largest": [0.01, 0.01]}
+    (sentence,) = noise_sentences(run_with(seen))
+    assert "quantiles from p99.9 on" in sentence
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

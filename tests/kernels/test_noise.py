@@ -74,6 +74,14 @@ def test_with_a_threshold_of_nothing_every_step_is_a_gap(probe: Probe) -> None:
     assert watch.lengths_G.sum() == watch.last - watch.first
 
 
+def test_steps_of_a_made_clock_are_its_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    stamps = iter([100, 150, 200, 5200, 5150, 10149, 15149, 90_000])
+    monkeypatch.setattr(time, "monotonic_ns", lambda: next(stamps))
+    watch = PythonProbe().gaps(15_000, THRESHOLD)
+    assert watch.lengths_G.tolist() == [5000, 5000]  # and not the 4999 from 5150 on
+    assert (watch.first, watch.last, watch.backwards) == (100, 15149, 1)
+
+
 @pytest.fixture
 def watcher(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", WATCH, request.param]

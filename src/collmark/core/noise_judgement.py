@@ -19,6 +19,7 @@ from collmark.core.numeral import counted
 from collmark.core.units import GIGA, format_duration, format_gigabytes_per_second, format_microseconds
 
 QUANTILES = ((0.5, "the median"), (0.05, "p95"), (0.01, "p99"), (0.001, "p99.9"))
+UNTHROTTLED = "raise the container's CPU limit, or use fewer ranks"
 
 
 class Verdict(StrEnum):
@@ -107,7 +108,7 @@ def slower(lost: float) -> str:
     return f"what keeps a core busy takes {number(1 / max(1 - lost, 1e-3))} times as long"
 
 
-def remedy(*, preempted: int | None, long_gaps: int, stolen: bool, fifo: str) -> str:
+def remedy(*, preempted: int | None, long_gaps: int, stolen: bool, throttled: bool, fifo: str) -> str:
     """Return what to do about gaps, by what made them.
 
     Parameters
@@ -118,9 +119,13 @@ def remedy(*, preempted: int | None, long_gaps: int, stolen: bool, fifo: str) ->
         Gaps of 1 ms and more.
     stolen : bool
         A hypervisor takes its share.
+    throttled : bool
+        A quota stopped the process.
     fifo : str
         Why SCHED_FIFO is not to be had; empty where it is.
     """
+    if throttled:
+        return UNTHROTTLED
     if stolen:
         return "ask for cores of your own: a hypervisor gives them to others"
     if preempted is not None and 2 * preempted < long_gaps:
@@ -149,7 +154,7 @@ def _clock(noise: MachineNoise) -> Iterator[Finding]:
     single = f"operations from {format_microseconds(least)} us on can be timed one at a time"
     limit = limits.READ if clock.loop == "native" else limits.PYTHON_READ
     if clock.cost.value > limit.value:
-        yield _warn("clock", found, f"only {single}", "choose the clock source tsc, where the processor's is steady")
+        yield _warn("clock", found, f"only {single}", "choose a clock source that is read in user space (tsc on x86)")
     elif not back:
         yield _good("clock", f"{found}: {single}")
 
@@ -233,7 +238,7 @@ def _quota(noise: MachineNoise) -> Iterator[Finding]:
     if host.throttled:
         found = f"a CPU quota{limit} stopped this process for {format_duration(host.throttled)}"
         breaks = "times hold the rest of the quota's period, 100 ms as a rule"
-        yield _warn("quota", found, breaks, "raise the container's CPU limit, or use fewer ranks")
+        yield _warn("quota", found, breaks, UNTHROTTLED)
     elif limit:
         yield _good("quota", f"a CPU quota{limit} was not met")
 
@@ -285,5 +290,6 @@ def _mend(noise: MachineNoise, cores: Iterable[CoreGaps]) -> str:
         preempted=sum(told) if told else None,
         long_gaps=sum(core.long_gaps for core in own),
         stolen=any(core.steal is not None and core.steal.value >= limits.STEAL.value for core in own),
+        throttled=bool(noise.host.throttled),
         fifo=noise.host.fifo_refusal,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collmark.core import noise_limits as limits
-from collmark.core.noise_judgement import percent, quantile_hit, remedy, share_hit
+from collmark.core.noise_judgement import UNTHROTTLED, percent, quantile_hit, remedy, share_hit
 from collmark.core.record import Host, HostNoise, Launch, Run
 from collmark.core.units import GIGA, format_duration, format_microseconds
 
@@ -48,6 +48,7 @@ def _gaps(told: _Told) -> Iterator[str]:
         preempted=sum(preempted) if preempted else None,
         long_gaps=long_gaps,
         stolen=_steal(noises) >= limits.STEAL.value,
+        throttled=any(noise.throttled for noise in noises),
         fifo="--scheduling fifo is in use" if launch.scheduling == FIFO else "",
     )
     yield (
@@ -73,7 +74,7 @@ def _throttled(told: _Told) -> Iterator[str]:
     if seconds > 0:
         yield (
             f"a CPU quota stopped the ranks on {told[0][1].name} for {format_duration(seconds)} just before the cases: "
-            "raise the container's CPU limit, or use fewer ranks"
+            f"{UNTHROTTLED}"
         )
 
 
@@ -96,6 +97,6 @@ def _slow_clock(launches: list[Launch]) -> Iterator[str]:
             least = limits.TIMED.value * launch.timer.cost
             yield (
                 f"a read of the clock costs {format_microseconds(launch.timer.cost)} us: times below "
-                f"{format_microseconds(least)} us are mostly reads; choose the clock source tsc"
+                f"{format_microseconds(least)} us are mostly reads; choose a clock source that is read in user space"
             )
             return

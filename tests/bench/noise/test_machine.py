@@ -14,8 +14,9 @@ from collmark.bench.noise.machine import NOT_BUILT, NOT_TOLD, measure_machine
 from collmark.bench.noise.pinned import own_cores
 from collmark.core.noise import MachineNoise
 from collmark.core.noise_judgement import Verdict, judge
-from collmark.kernels.noise import NativeProbe, load_native
+from collmark.kernels.noise import load_native
 
+SECOND = 1_000_000_000
 needs_native = pytest.mark.skipif(load_native() is None, reason="the native loops were not built")
 needs_pinning = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot pin threads")
 
@@ -51,7 +52,9 @@ def test_here() -> None:
 @needs_native
 @needs_pinning
 @pytest.mark.skipif(len(own_cores()) < 2, reason="one core has no pair")
-def test_the_matrix_is_symmetric_and_its_diagonal_absent() -> None:
+def test_the_matrix_is_symmetric_and_its_diagonal_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("ROUNDS", 5), ("WINDOWS", 15), ("PATIENCE", 100 * SECOND), ("BUDGET", 100 * SECOND)):
+        monkeypatch.setattr(latency, name, value)
     cores = own_cores()[:3]
     noise, _told = measure(cores)
     assert noise.latency is not None
@@ -98,6 +101,8 @@ def test_without_native_code_python_measures_what_it_can(monkeypatch: pytest.Mon
 def test_a_system_without_proc_and_affinity(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("STAT", "CPUS", "CLOCK_SOURCE", "GROUPS", "GROUP_ROOT"):
         monkeypatch.setattr(system, name, tmp_path / "nothing")
+    monkeypatch.setattr(system, "caches", lambda: (None, None))
+    monkeypatch.setattr(copies, "ASSUMED_LAST", 1 << 20)
     monkeypatch.setattr(memory, "MEMINFO", tmp_path / "nothing")
     monkeypatch.setattr(environment, "_first_line", lambda _path: "")
     monkeypatch.delattr("resource.RUSAGE_THREAD", raising=False)
@@ -110,6 +115,7 @@ def test_a_system_without_proc_and_affinity(monkeypatch: pytest.MonkeyPatch, tmp
     assert noise.host.fifo_refusal == scheduling.refusal() == "this system has no SCHED_FIFO"
     for name in ("steal", "frequency", "governor", "context switches", "preemptions", "clock source"):
         assert noise.absent[name] == NOT_TOLD
+    assert "256 KiB and 32.0 MiB were assumed" in noise.absent["sizes of caches"]
     assert "one row a thread" in noise.absent["gaps of each core"]
     assert {finding.part for finding in judge(noise)}.isdisjoint({"steal", "frequency", "quota", "latency"})
 
@@ -140,13 +146,15 @@ def test_of_many_cores_some_are_paired() -> None:
 
 @needs_native
 @needs_pinning
-def test_a_core_that_does_not_answer_is_left_blank(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(NativeProbe, "bounce", lambda *_words: -1)
-    core = own_cores()[0]
-    probe = load_native()
-    assert probe is not None
-    found = latency.measure_latency(probe, [core, core])
-    assert found.pairs() == {}
+@pytest.mark.skipif(len(own_cores()) < 2, reason="one core has no pair")
+@pytest.mark.parametrize("name", ["PATIENCE", "BUDGET"])
+def test_a_core_that_does_not_answer_is_left_blank(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(latency, name, 0)
+    noise, _told = measure(own_cores()[:2])
+    assert noise.latency is not None
+    assert noise.latency.pairs() == {}
+    assert noise.absent["latency of some pairs"] == "1 pair had no answer: other work held their cores"
+    assert "latency" not in {finding.part for finding in judge(noise)}
 
 
 def test_findings_are_good_or_warnings_that_say_what_to_do() -> None:

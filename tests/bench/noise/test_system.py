@@ -61,12 +61,14 @@ def test_frequency_in_hertz(files: Path) -> None:
 
 def test_quotas_of_version_2_and_those_around_them(files: Path) -> None:
     write(files / "GROUPS", "0::/outer/inner\n")
-    write(files / "GROUP_ROOT" / "outer/inner" / "cpu.max", "max 100000\n")
+    write(files / "GROUP_ROOT" / "outer/inner" / "cpu.max", "300000 100000\n")
     write(files / "GROUP_ROOT" / "outer/inner" / "cpu.stat", "usage_usec 7\nnr_throttled 1\nthrottled_usec 500000\n")
     write(files / "GROUP_ROOT" / "outer" / "cpu.max", "150000 100000\n")
     write(files / "GROUP_ROOT" / "outer" / "cpu.stat", "throttled_usec 250000\n")
     assert system.quota() == 1.5
     assert system.throttled() == pytest.approx(0.75)
+    write(files / "GROUP_ROOT" / "outer" / "cpu.max", "max 100000\n")
+    assert system.quota() == 3.0
 
 
 def test_quotas_of_version_1(files: Path) -> None:
