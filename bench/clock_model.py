@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Times = NDArray[np.int64]
 
 MOST_DRIFT = 1e-3
-"""Two clocks differ in rate by no more: a kernel steers each by at most 500 ppm (adjtimex(2))."""
+"""Two clocks are taken to differ in rate by no more: a kernel steers each by at most 500 ppm (adjtimex(2))."""
 SPREAD = 3.0  # standard errors of the drift by which a line may be wrong
 
 

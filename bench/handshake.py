@@ -29,7 +29,7 @@ WELCOME_SECONDS = 20.0  # for a hub to answer: it has spoken already
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """What a joining rank says of itself; equal `clock` means one clock, equal `network` one loopback."""
+    """What a joining rank says of itself; equal `clock` claims one clock, equal `network` one loopback."""
 
     rank: int
     ranks: int

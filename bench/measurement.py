@@ -101,7 +101,9 @@ class Measurement:
         begun, stamp = self._team.now(), _utc_now()
         self._report(Progress(case=case, repetitions=0, half_width=None))
 
-        def record(status: Status, check: Check, clock: Clock = self._team.clock, **fields: object) -> Record:
+        one_clock = Clock.LOCAL if self._team.clock is Clock.MODELLED else self._team.clock
+
+        def record(status: Status, check: Check, clock: Clock = one_clock, **fields: object) -> Record:
             return Record(
                 schema_version=SCHEMA_VERSION,
                 launch=self._terms.launch,
@@ -139,7 +141,7 @@ class Measurement:
         self._team.neutralise()
         warmup_calls, pace = self._warm_up(case, deadline)
         series = self._repeat(case, deadline - check_seconds, pace)
-        stamps, rule = series.stamps, series.rule
+        stamps, rule, clock_model = series.stamps, series.rule, self._team.common.facts()
         overlap = self._overlap(case, stamps, deadline)
         after, _last = self._check(poison=False, slot=slots - 1)
         check = _both(before, after, _barrier_check(case, stamps))
@@ -162,7 +164,7 @@ class Measurement:
                 device=None if device_RI is None else float(np.median(device_RI.max(axis=0))),
                 overlap=overlap,
                 slots=slots,
-                clock_model=self._team.common.facts(),
+                clock_model=clock_model,
                 busy_threads=busy or None,
                 cores=cores or None,
             ),
