@@ -19,7 +19,7 @@ from collmark.core.dtype import DTYPES
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
-from collmark.core.record import ClockModel, Ranks, Record, Run, Timing
+from collmark.core.record import ClockModel, HostNoise, Ranks, Record, Run, Timing
 from collmark.core.reduction import REDUCTIONS
 from collmark.core.store import RunFolder, Writer
 
