@@ -133,7 +133,7 @@ def test_incomplete_run_ends_with_the_command_that_resumes_it(cli: Callable[...,
 def test_quiet_leaves_results_and_warnings(cli: Callable[..., Any]) -> None:
     result = cli(*RUN, "-q")
     assert len(result.out.splitlines()) == 7
-    assert result.err.splitlines() == ["SIMULATED: no figure above was measured"]
+    assert result.err.splitlines() == ["SIMULATED: no figure above was measured (a simulation gave these figures)"]
 
 
 @pytest.mark.parametrize("words", READERS[:-1], ids=" ".join)
