@@ -174,7 +174,10 @@ def _claims_of(reader: Reader, table: Mapping[str, Any], where: str) -> list[Cla
         reader.problems.append(f"{where}: claims must be tables, as [[claims]], and source a text")
         return []
     found = (reader.claim(row, f"{where}: claim {number}", source) for number, row in enumerate(rows, start=1))
-    return [claim for claim in found if claim is not None]
+    claims = [claim for claim in found if claim is not None]
+    if any(claim.id == LATEST for claim in claims):
+        reader.problems.append(f"{where}: claim {LATEST!r}: that names the newest run; choose another id")
+    return claims
 
 
 def _problems_between(claims: list[Claim]) -> list[str]:
@@ -182,7 +185,6 @@ def _problems_between(claims: list[Claim]) -> list[str]:
     problems = [
         f"claim {name!r} stands there twice: choose another id" for name in dict.fromkeys(ids) if ids.count(name) > 1
     ]
-    problems += [f"claim {name!r}: that names the newest run; choose another id" for name in ids if name == LATEST]
     for claim in claims:
         for rival in claim.rivals:
             if rival not in ids:
