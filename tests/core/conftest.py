@@ -74,8 +74,6 @@ def in_order(struct: Any, fields: dict[str, Any]) -> Any:  # noqa: ANN401 - any 
         fields |= {"last_out": fields["last_in"], "lateness": [0.5] * len(fields["last_in"])}
     if struct is ClockModel:
         fields |= {name: [0.5] * len(fields["leaders"]) for name in ("ahead", "drift", "bound")}
-    if struct is Record and not fields["case"].nbytes and OPERATIONS[fields["case"].operation].sized:
-        fields["timing"] = None
     if struct is HostNoise:
         fields |= {name: [0] * len(fields["watched"]) for name in ("lost", "long", "largest")}
     if struct is Case and OPERATIONS[fields["operation"]].ragged:

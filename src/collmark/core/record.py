@@ -20,7 +20,6 @@ from collmark.core.bounds import Count, NotNegative, Ordinal, Share
 from collmark.core.case import Case
 from collmark.core.marker import Marker
 from collmark.core.operation import Estimand
-from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Fabric, Tier
 from collmark.core.plan import Plan
 
@@ -236,11 +235,6 @@ class Record(_Stored, frozen=True, kw_only=True):
         ClockModel | None, meaning("model of the clocks of other hosts; absent where all ranks read one clock")
     ] = None
     samples: Annotated[SampleReference | None, meaning("raw time stamps, while the run's share lasts")] = None
-
-    def __post_init__(self) -> None:
-        """Check what must hold between fields, also after decoding."""
-        if self.timing is not None and OPERATIONS[self.case.operation].sized and not self.case.nbytes:
-            raise ValueError(f"case.nbytes: 0: {self.case.operation} that moves nothing has no time")
 
     @property
     def marker(self) -> Marker | None:
