@@ -109,13 +109,15 @@ def summarise(core: int | None, windows: Sequence[Window]) -> CoreGaps:
         seconds=float(seconds_W.sum()),
         gaps=lengths.size,
         long_gaps=int((lengths >= LONG).sum()),
-        lost=mean_interval(lost_W, over="windows") if lengths.size else None,
+        lost=mean_interval(lost_W, over="windows", most=1.0) if lengths.size else None,
         rate=_rate([lengths.size for lengths in lengths_W], seconds_W),
         long_rate=_rate([int((lengths >= LONG).sum()) for lengths in lengths_W], seconds_W),
         largest=float(lengths.max(initial=0.0)),
         p99=_p99(lengths),
         preempted=sum(told) if told else None,
-        steal=_over_windows([one.steal for one in windows], lambda shares: mean_interval(shares, over="windows")),
+        steal=_over_windows(
+            [one.steal for one in windows], lambda shares: mean_interval(shares, over="windows", most=1.0)
+        ),
         frequency=_over_windows([one.frequency for one in windows], lambda hz: log_t_interval(hz, over="windows")),
     )
 

@@ -74,7 +74,7 @@ def test_no_line_is_too_wide(cli: Callable[..., Any], made: MachineNoise, column
     assert "..." not in result.out
     words = " ".join(result.out.split())
     assert "WARN gaps: core 0 loses 12.3 [11.1, 13.6] % of its time in gaps" in words
-    assert f"{len(made.gaps.cores)} of {len(made.gaps.cores)} core" in words
+    assert f"cores above 1 %: {len(made.gaps.cores)} of {len(made.gaps.cores)}" in words
     assert "WARN frequency: governor powersave" in words
     assert "good memory: copied: 1 core 9.80 GB/s" in words
 

@@ -171,7 +171,7 @@ def test_a_low_priority_is_named() -> None:
 def test_the_worst_core_is_named_and_the_others_counted() -> None:
     cores = [core(4, lost=estimate(0.02)), core(7, lost=estimate(0.3, 0.1)), core(9)]
     found = finding_of(with_cores(*cores), "gaps").found
-    assert found == "core 7 loses 30 [20, 40] % of its time in gaps; 2 of 3 cores lose over 1 %"
+    assert found == "core 7 loses 30 [20, 40] % of its time in gaps; cores above 1 %: 2 of 3"
 
 
 def test_threads_that_are_not_pinned_have_no_core() -> None:

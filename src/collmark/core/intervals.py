@@ -15,7 +15,9 @@ from collmark.core.quantile import normal_quantile, student_t_quantile
 __all__ = ["mean_interval", "quantile_interval"]
 
 
-def mean_interval(values_W: npt.ArrayLike, *, over: Replication, level: float = 0.95) -> Estimate | None:
+def mean_interval(
+    values_W: npt.ArrayLike, *, over: Replication, level: float = 0.95, most: float = math.inf
+) -> Estimate | None:
     """Estimate the mean of a quantity that may be zero, as shares and rates may, by Student's t.
 
     Parameters
@@ -26,11 +28,13 @@ def mean_interval(values_W: npt.ArrayLike, *, over: Replication, level: float = 
         What the units are.
     level
         Confidence level.
+    most
+        Largest value that can be: 1 for a share.
 
     Returns
     -------
     Estimate or None
-        The arithmetic mean, the lower end at 0 or above; None for one value.
+        The arithmetic mean, the ends not beyond what can be; None for one value.
 
     Raises
     ------
@@ -48,7 +52,7 @@ def mean_interval(values_W: npt.ArrayLike, *, over: Replication, level: float = 
     return Estimate(
         value=mean,
         lower=max(0.0, mean - half),
-        upper=mean + half,
+        upper=min(most, mean + half),
         level=level,
         method="mean, Student t",
         count=count,

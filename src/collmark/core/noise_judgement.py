@@ -176,7 +176,7 @@ def _lost(noise: MachineNoise) -> Iterator[Finding]:
         yield _good("gaps", f"{found}, no core more")
         return
     over = sum(one.value >= limits.LOST.value for _core, one in told)
-    more = f"; {over} of {counted(len(noise.gaps.cores), 'core')} lose over {percent(limits.LOST.value)}"
+    more = f"; cores above {percent(limits.LOST.value)}: {over} of {len(noise.gaps.cores)}"
     yield _warn("gaps", found + more, slower(lost.value), _mend(noise, noise.gaps.cores))
 
 

@@ -71,6 +71,12 @@ def test_the_p99_of_enough_gaps_is_bounded() -> None:
     assert (found.p99.over, found.p99.count) == ("gaps", found.gaps)
 
 
+def test_no_share_is_above_1() -> None:
+    found = summarise(0, [window([SECOND]), window([SECOND // 2])])
+    assert found.lost is not None
+    assert (found.lost.lower, found.lost.upper) == (0.0, 1.0)
+
+
 def test_none_seen_does_not_mean_that_there_are_none() -> None:
     found = summarise(0, [window([])] * 10)
     assert found.lost is None
