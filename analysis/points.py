@@ -50,6 +50,13 @@ def is_usable(rows: pd.DataFrame, *, include_unstable: bool = False) -> pd.Serie
     return rows["status"].isin([status.value for status in statuses]) & has_time(rows)
 
 
+def words_of_status(rows: pd.DataFrame) -> str:
+    """Return how many rows have each status, what has no time apart, as ``2 unstable, 12 without a time``."""
+    timeless = rows["status"].isin([status.value for status in ENTERS]) & ~has_time(rows)
+    words = rows["status"].mask(timeless, "without a time")
+    return ", ".join(f"{count} {status}" for status, count in words.value_counts().items())
+
+
 def has_time(rows: pd.DataFrame) -> pd.Series:
     """Return which rows have a time: a clock coarser than the call reads zero, which has no logarithm."""
     return rows["seconds"].between(SHORTEST, LONGEST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -234,9 +235,8 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
         if verdict is not Verdict.INCONCLUSIVE:
             part = next((part for part in parts if part.verdict is verdict), parts[0])
             side = "outside" if verdict is Verdict.HOLDS else "inside"
-            ends = "" if part.band is None else f" {part.band[0]:.3g} to {part.band[1]:.3g}"
-            unit = "" if part.found is None else f" {part.found.unit}"
-            return f"an interval {side}{ends}{unit}".rstrip()
+            unit = "" if part.found is None else part.found.unit
+            return f"an interval {side} {_band_words(part.band, unit)}".rstrip()
         open_ones = [r for r, part in zip(sample.readings, parts, strict=True) if part.verdict is verdict]
         if not open_ones:
             return "one condition alone: name the runs, or label the placements"
@@ -268,3 +268,15 @@ def _of_others(answers: Sequence[tuple[Sample, list[Part]]]) -> Iterator[Figure]
         for part in parts:
             if part.found is not None:
                 yield msgspec.structs.replace(part.found, name=f"{part.verdict}: {part.says}, {sample.condition}")
+
+
+def _band_words(band: tuple[float, float] | None, unit: str) -> str:
+    """Return a range that may have one end only."""
+    if band is None:
+        return ""
+    low, high = band
+    if math.isinf(high):
+        return f"all above {low:.3g} {unit}".rstrip()
+    if math.isinf(low):
+        return f"all below {high:.3g} {unit}".rstrip()
+    return f"{low:.3g} to {high:.3g} {unit}".rstrip()

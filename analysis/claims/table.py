@@ -14,6 +14,7 @@ from collmark.analysis.claims.reader import Reader
 from collmark.analysis.claims.row import Claim
 from collmark.analysis.claims.rule import Rules, built_in_rules, read_rules
 from collmark.core.errors import UnknownNameError, UsageError, nearest, one_line
+from collmark.core.store import LATEST
 
 FOLDER = Path(__file__).parent
 ROWS = ("links", "tensor", "pipeline", "data", "fabric")
@@ -173,7 +174,10 @@ def _claims_of(reader: Reader, table: Mapping[str, Any], where: str) -> list[Cla
         reader.problems.append(f"{where}: claims must be tables, as [[claims]], and source a text")
         return []
     found = (reader.claim(row, f"{where}: claim {number}", source) for number, row in enumerate(rows, start=1))
-    return [claim for claim in found if claim is not None]
+    claims = [claim for claim in found if claim is not None]
+    if any(claim.id == LATEST for claim in claims):
+        reader.problems.append(f"{where}: claim {LATEST!r}: that names the newest run; choose another id")
+    return claims
 
 
 def _problems_between(claims: list[Claim]) -> list[str]:

@@ -95,7 +95,9 @@ def draw_model(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
     if not one["fitted"]:
         return
     alpha, beta = np.nan_to_num([one["alpha"], one["beta"]])
-    inner, ends = (one["first"], one["last"]), panel.get_xlim()
+    ends = panel.get_xlim()
+    # A call of no bytes lies on no logarithmic axis: from the edge on the model is inside its range then.
+    inner = (max(one["first"], ends[0]), max(one["last"], ends[0]))
     shade = colour(rows) if one["describes"] else MUTED.light
     for start, stop in ((ends[0], inner[0]), inner, (inner[1], ends[1])):
         nbytes = np.geomspace(start, stop, STEPS)

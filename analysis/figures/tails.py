@@ -53,17 +53,34 @@ def relative(repetitions: pd.DataFrame) -> pd.Series:
     return repetitions["seconds"] / repetitions.groupby(["panel", "launch"])["seconds"].transform("median")
 
 
-def is_told(share: float, count: int) -> bool:
+def is_told(share: float, count: float) -> bool:
     """Whether enough of some repetitions lie beyond a percentile for it to mean anything."""
     return count * (1 - share) >= BEYOND - 1e-9  # 1 - 0.99 is a little less than 0.01
 
 
-def quantiles(ratio: pd.Series) -> pd.DataFrame:
+def weights(launch: pd.Series) -> pd.Series:
+    """Return a weight for each repetition such that every launch has the same in all, however long it went on."""
+    return 1.0 / launch.map(launch.value_counts())
+
+
+def effective(weight: pd.Series) -> float:
+    """Return how many repetitions of one weight would tell as much (Kish 1965, Survey Sampling, 11.7)."""
+    return float(weight.sum() ** 2 / (weight**2).sum())
+
+
+def quantile(values: pd.Series, weight: pd.Series, share: float) -> float:
+    """Return the value below which lies such a share of the weight."""
+    return float(np.quantile(values, share, weights=weight, method="inverted_cdf"))
+
+
+def quantiles(ratio: pd.Series, weight: pd.Series) -> pd.DataFrame:
     """Return the percentiles of some values, evenly spaced in nines, up to the last with 10 values beyond it."""
-    if len(ratio) <= BEYOND:
+    count = effective(weight) if len(ratio) else 0.0
+    if count <= BEYOND:
         return pd.DataFrame({"ratio": [], "nines": []})
-    places = np.linspace(0.0, nines(1 - BEYOND / len(ratio)), LEVELS)
-    return pd.DataFrame({"ratio": np.quantile(ratio, 1 - 10.0**-places), "nines": places})
+    places = np.linspace(0.0, nines(1 - BEYOND / count), LEVELS)
+    found = np.quantile(ratio, 1 - 10.0**-places, weights=weight, method="inverted_cdf")
+    return pd.DataFrame({"ratio": found, "nines": places})
 
 
 def percentile(nines: float) -> str:
@@ -82,12 +99,14 @@ def percentile(nines: float) -> str:
 def _draw(panel: Axes, rows: pd.DataFrame, ratio: pd.Series) -> None:
     numbers = np.sort(rows["launch"].unique())
     chosen = numbers[np.linspace(0, len(numbers) - 1, min(MOST_LAUNCHES, len(numbers))).round().astype(int)]
-    thin = pd.concat([quantiles(ratio[rows["launch"] == number]).assign(launch=number) for number in chosen])
+    launch = rows["launch"]
+    weight = weights(launch)
+    thin = pd.concat([quantiles(ratio[launch == one], weight[launch == one]).assign(launch=one) for one in chosen])
     style = {"x": "ratio", "y": "nines", "ax": panel, "estimator": None, "sort": False, "legend": False}
     shade = NAMED[rows["swatch"].iloc[0]].light
     if len(numbers) > 1 and len(thin):
         sns.lineplot(thin, units="launch", color=shade, linewidth=0.8, alpha=0.55, **style)
-    pooled = quantiles(ratio)
+    pooled = quantiles(ratio, weight)
     if len(pooled):
         sns.lineplot(pooled, color=shade, linewidth=2.0, **style)
     panel.axvline(1.0, color=AXIS.light, linewidth=1.0, zorder=1)
@@ -125,9 +144,16 @@ def _set_ratios(axes: list[Axes], ratios: pd.Series) -> None:
 def title(repetitions: pd.DataFrame) -> str:
     """Return what the picture says: the worst of its cases at the highest percentile that any of them tells."""
     repetitions = repetitions[repetitions["seconds"] > 0]
-    groups = list(relative(repetitions).groupby(repetitions["panel"], sort=False))
+    ratios = relative(repetitions)
+    groups = [
+        (panel, ratios[own.index], weights(own["launch"])) for panel, own in repetitions.groupby("panel", sort=False)
+    ]
     for share, words in SAID.items():
-        told = [(own.quantile(share), panel) for panel, own in groups if is_told(share, len(own))]
+        told = [
+            (quantile(ratio, weight, share), panel)
+            for panel, ratio, weight in groups
+            if is_told(share, effective(weight))
+        ]
         if told:
             ratio, panel = max(told)
             return f"{words} repetitions of {panel} takes {ratio:.2f} times the median of its launch or more"
@@ -140,7 +166,7 @@ def caption(repetitions: pd.DataFrame) -> str:
     least, most = int(counts.min()), int(counts.max())
     number = f"{least}" if least == most else f"{least} to {most}"
     is_single = len(repetitions["launch"].unique()) == 1
-    lines = "One launch" if is_single else "Thin: one launch; thick: all launches together"
+    lines = "One launch" if is_single else "Thin: one launch; thick: all launches, each of the same weight"
     return (
         f"{lines}, {number} repetitions a panel, warm-up cut, each over its launch's median. A percentile is drawn "
         f"where at least {BEYOND} repetitions lie beyond it; no interval. Why it matters: if each of 64 ranks "

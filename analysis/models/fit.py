@@ -15,7 +15,7 @@ from collmark.analysis.models.hockney import HOCKNEY
 from collmark.analysis.models.index import MODELS
 from collmark.analysis.models.model import FloatArray, Model
 from collmark.analysis.models.solve import are_absent, solve, upper_limit
-from collmark.analysis.points import is_usable, measured, points
+from collmark.analysis.points import is_usable, measured, points, words_of_status
 from collmark.core.estimate import Estimate
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.statistics import log_t_interval
@@ -172,8 +172,7 @@ def _refusal(series: Series, group: pd.DataFrame, sizes: int) -> str:
     if group["ranks"].iloc[0] == 1:
         return "one rank moves nothing"
     if not sizes:
-        statuses = ", ".join(f"{count} {status}" for status, count in group["status"].value_counts().items())
-        return f"no record to fit to: {statuses}"
+        return f"no record to fit to: {words_of_status(group)}"
     if OPERATIONS[series.operation].sized and sizes < LEAST_SIZES:
         return f"{sizes} size{'' if sizes == 1 else 's'}: alpha and beta need at least {LEAST_SIZES}"
     return ""

@@ -66,7 +66,9 @@ def _words(text: Text) -> str:
 
 def _table(table: Table) -> list[str]:
     if table.is_for_page:
-        return [f"{escaped(table.caption)} {len(table.rows)} rows, in the HTML report.", ""]
+        bad = [escaped(row[0].text) for row in table.rows if any(cell.mark is Mark.BAD for cell in row)]
+        said = f" Marked bad there: {', '.join(bad[:MOST_ROWS])}." if bad else ""
+        return [f"{escaped(table.caption)} {len(table.rows)} rows, in the HTML report.{said}", ""]
     kept = [column for column, heading in enumerate(table.headings) if not heading.is_drawn]
     headings = [table.headings[column] for column in kept]
     names = [

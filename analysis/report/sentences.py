@@ -174,12 +174,15 @@ def _sure(material: Material) -> str:
     others = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status] and status != "converged")
     words = [f"{counts[Status.CONVERGED]} of {len(records)} records converged" + (f" ({others})." if others else ".")]
     launches = material.cases["launches"]
+    several = launches[launches > 1]
     if material.scatter is None:
         words.append("One launch: no interval, and nothing says what another would give.")
+    elif several.empty:
+        words.append("No case has a time that can be believed in two launches: no interval.")
     else:
         between, within = percent(material.scatter.between), percent(material.scatter.within)
         words.append(
-            f"Intervals are 95 % over {_count_range(launches[launches > 1])} launches, which differ by {between} %; "
+            f"Intervals are 95 % over {_count_range(several)} launches, which differ by {between} %; "
             f"repetitions inside one differ by {within} % (standard deviations, median over cases)."
         )
     misfits = sorted(fit.rms for fit in material.fits.fits if fit.beta is not None)

@@ -110,9 +110,15 @@ def test_a_damaged_last_line_that_was_ended_is_an_error_too(three: RunFolder) ->
     assert caught.value.line == 4
 
 
-def test_a_run_without_records_has_none(folder: RunFolder) -> None:
-    lines_of(folder).unlink()
+def test_a_run_that_has_just_been_made_has_no_records(folder: RunFolder) -> None:
+    lines_of(folder).write_bytes(b"")
     assert list(folder.records()) == []
+
+
+def test_records_that_were_taken_away_are_not_taken_for_none(folder: RunFolder) -> None:
+    lines_of(folder).unlink()
+    with pytest.raises(UsageError, match=r"records\.jsonl is missing, and with it all that the run had measured"):
+        list(folder.records())
 
 
 # -- raw samples

@@ -83,6 +83,13 @@ def test_format_is_said_or_seen(text: str | None, file: str | None, kind: str) -
     assert read_format(text, file) is Format(kind)
 
 
+def test_an_ending_of_something_else_is_no_format() -> None:
+    with pytest.raises(UsageError, match=r"latest\.xlsx: no format has the ending \.xlsx: use \.csv or \.parquet"):
+        read_format(None, "latest.xlsx")
+    assert read_format("csv", "latest.xlsx") is Format.CSV
+    assert read_format(None, "latest.CSV") is Format.CSV
+
+
 def test_unknown_format_lists_the_known() -> None:
     with pytest.raises(UsageError, match="unknown format 'xlsx'; allowed: csv, parquet"):
         read_format("xlsx", None)

@@ -71,6 +71,12 @@ def test_a_file_holds_no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert list(run_folders(tmp_path / "nowhere")) == []
 
 
+def test_a_file_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("a page", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"report\.html is a file: a run is a folder that holds run\.json"):
+        find_run(str(tmp_path / "report.html"), tmp_path)
+
+
 def test_unknown_run_names_the_nearest(simulate: Callable[..., Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is none under"):
         find_run("laptop", tmp_path / "results")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from collmark.analysis.figures.place import placed
-from collmark.analysis.figures.tails import BEYOND, is_told
+from collmark.analysis.figures.tails import BEYOND, effective, is_told, quantile, weights
 from collmark.analysis.figures.words import ABSENT, microseconds, percent
 from collmark.analysis.report.cells import name_heading
 from collmark.analysis.report.content import Block, Cell, Heading, Section, Table, Text
@@ -74,13 +74,14 @@ def tails(material: Material) -> Section | None:
 
 def _quantiles(rows: pd.DataFrame) -> Table:
     groups = [
-        (panel, str(launch), seconds)
+        (panel, str(launch), some["seconds"], weights(some["launch"]))
         for panel, own in rows.groupby("panel", sort=False)
-        for launch, seconds in [*own.groupby("launch")["seconds"], ("all", own["seconds"])]
+        for launch, some in [*own.groupby("launch"), ("all alike", own)]
     ]
     return Table(
         anchor="tails-table",
-        caption=f"Quantiles of T over repetitions, µs; a dash with under {BEYOND} repetitions beyond. No intervals.",
+        caption=f"Quantiles of T over repetitions, µs; a dash with under {BEYOND} repetitions beyond. "
+        "All alike: every launch with the same weight, however many repetitions it made. No intervals.",
         headings=(
             name_heading("case"), name_heading("launch"), Heading(name="repetitions"),
             *(Heading(name=f"{100 * share:g} %", unit="µs") for share in SHARES), Heading(name="most", unit="µs"),
@@ -89,11 +90,13 @@ def _quantiles(rows: pd.DataFrame) -> Table:
             (
                 Cell(text=panel), Cell(text=launch), Cell(text=f"{len(seconds)}"),
                 *(
-                    Cell(text=microseconds(seconds.quantile(share)) if is_told(share, len(seconds)) else ABSENT)
+                    Cell(text=microseconds(quantile(seconds, weight, share)))
+                    if is_told(share, effective(weight))
+                    else Cell(text=ABSENT)
                     for share in SHARES
                 ),
                 Cell(text=microseconds(seconds.max())),
             )
-            for panel, launch, seconds in groups
+            for panel, launch, seconds, weight in groups
         ),
     )  # fmt: skip

@@ -24,8 +24,8 @@ def fit(
 ) -> None:
     """Fit T = alpha + bus bytes x beta to every curve of some runs."""
     from collmark.cli.fit_table import print_fits
+    from collmark.core.store import LATEST
     from collmark.workflow.fit import fit_runs, load_runs
-    from collmark.workflow.places import LATEST
 
     terminal = terminal_of(context)
     results = load_runs(runs or [LATEST], Path(output) if output else None)

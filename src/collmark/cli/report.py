@@ -39,8 +39,8 @@ def report(
     as_json: opt.AsJson = False,
 ) -> None:
     """Write one file that needs nothing else: what was found, how sure it is, pictures, fits, verdicts, warnings."""
+    from collmark.core.store import LATEST
     from collmark.workflow.fit import load_runs
-    from collmark.workflow.places import LATEST
     from collmark.workflow.report import default_file, is_summary, make_report, read_format
 
     terminal = terminal_of(context)

@@ -25,6 +25,7 @@ from collmark.core.record import Launch, Record, Run, SampleReference, Sentinel
 from collmark.core.schema import read_object
 
 LAYERS = (2, 4)
+LATEST = "latest"  # names the newest run
 RUN_FILE, RECORDS_FILE, LOCK_FILE = "run.json", "records.jsonl", ".lock"
 
 
@@ -139,8 +140,9 @@ class RunFolder:
         """Yield line numbers and records."""
         try:
             lines = path.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return
+        except FileNotFoundError as error:
+            # Every run is made with it, empty: without it records were lost, and not just none made.
+            raise UsageError(f"{path} is missing, and with it all that the run had measured") from error
         except OSError as error:
             msg = f"{path}: {error.strerror}"
             raise UsageError(msg) from error

@@ -18,7 +18,8 @@ from collmark.analysis.claims.rule import INTERVAL, Rule
 from collmark.analysis.claims.si import in_si_units
 from collmark.analysis.claims.table import OutOfScope, Table, load_table
 from collmark.core.errors import UsageError, excerpt, nearest
-from collmark.workflow.places import LATEST, find_run, results_root, run_folders
+from collmark.core.store import LATEST
+from collmark.workflow.places import find_run, results_root, run_folders
 
 if TYPE_CHECKING:
     from collmark.analysis.results import Results

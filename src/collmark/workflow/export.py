@@ -8,11 +8,12 @@ import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, StrEnum
+from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
 
-from collmark.core.errors import UnknownNameError
+from collmark.core.errors import UnknownNameError, UsageError
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
 from collmark.core.record import Launch, Record
 from collmark.core.store import RunFolder
@@ -103,9 +104,14 @@ def read_format(text: str | None, file: str | None) -> Format:
     ------
     UnknownNameError
         If there is no such format.
+    UsageError
+        If the name ends as that of another kind of file.
     """
     if text is None:
-        return Format.PARQUET if file is not None and file.endswith(".parquet") else Format.CSV
+        ending = Path(file).suffix.lower() if file is not None else ""
+        if ending in ("", ".csv", ".parquet"):
+            return Format.PARQUET if ending == ".parquet" else Format.CSV
+        raise UsageError(f"{file}: no format has the ending {ending}: use .csv or .parquet, or say --format")
     if text not in list(Format):
         raise UnknownNameError("format", text, Format)
     return Format(text)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from collmark.core.errors import CollmarkError, UsageError, excerpt, nearest, short_path
 from collmark.core.record import Run
-from collmark.core.store import RUN_FILE, RunFolder
+from collmark.core.store import LATEST, RUN_FILE, RunFolder
 
-LATEST = "latest"
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -94,6 +93,8 @@ def find_run(name: str, output: Path | None = None) -> RunFolder:
         return labelled[-1]
     if path.is_dir():
         return RunFolder(path)  # to be told why it is no run
+    if path.is_file():
+        raise UsageError(f"{short_path(name)} is a file: a run is a folder that holds {RUN_FILE}")
     if not runs:
         msg = f"no run {short_path(name)!r}: there is none under {root}; collmark run or collmark demo makes one"
         raise UsageError(msg)

@@ -32,6 +32,7 @@ BAD: dict[str, tuple[str, str]] = {
     "misspelt key": (HEAD.replace("sentence", "sentance"), "unknown key 'sentance'; did you mean 'sentence'?"),
     "no id": ('[[claims]]\nsentence = "x"\n', "missing required field id"),
     "id with a space": (HEAD.replace('"mine"', '"my own"') + "[claims.S]\n" + GOOD_S, "an id is 2 to 40 small letters"),
+    "id of a run": (HEAD.replace("mine", "latest") + "[claims.S]\n" + GOOD_S, "'latest': that names the newest run"),
     "id of another": (HEAD.replace("mine", "gap-18x") + "[claims.S]\n" + GOOD_S, "'gap-18x' stands there twice"),
     "empty sentence": (HEAD.replace("It is so.", " ") + "[claims.S]\n" + GOOD_S, "the sentence is empty"),
     "nothing decides it": (HEAD, "nothing can decide it; add a table S, W, M or P"),

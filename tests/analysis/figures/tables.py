@@ -100,6 +100,7 @@ ODD: dict[str, Callable[[], list[Record]]] = {
     "times that jump": lambda: [
         record_of(case_of(nbytes=size), 10.0 ** (launch * 90 - 270), launch) for size in SOME for launch in (1, 2, 3)
     ],
+    "a call of no bytes": lambda: [*curve(sizes=(0, *SOME)), *curve("ping_pong", sizes=(0, *SOME))],
     "latency alone": lambda: curve(beta=0.0),
     "bandwidth alone": lambda: curve(alpha=0.0),
     "far apart": lambda: [*curve(sizes=(1,)), *curve(sizes=(1 << 40,)), *curve(sizes=(1 << 20,))],

@@ -180,7 +180,7 @@ def test_a_size_of_zero_is_a_size() -> None:
 @pytest.mark.parametrize("seconds", [5e-324, 1e307])
 def test_a_time_that_no_clock_reads_is_none(seconds: float) -> None:
     records = [record_of(case_of(nbytes=nbytes), seconds, launch) for nbytes in SIZES for launch in (1, 2)]
-    assert fits_of(records).refused[0].reason == "no record to fit to: 24 converged"
+    assert fits_of(records).refused[0].reason == "no record to fit to: 24 without a time"
 
 
 def test_launches_are_those_that_were_fitted() -> None:

@@ -56,6 +56,11 @@ def test_the_sentences_are_those_of_the_page(ordinary: Results) -> None:
     assert "## Cases" not in report.text
 
 
+def test_claims_that_fail_are_named_where_their_table_is_left_to_the_page(ordinary: Results) -> None:
+    text = make_report([ordinary], Format.MARKDOWN).text
+    assert re.search(r"in the HTML report\. Marked bad there: .*gap-18x", text)
+
+
 def test_simulated_stands_on_top(simulated: Results) -> None:
     lines = make_report([simulated], Format.MARKDOWN).text.splitlines()
     assert lines[2].startswith("**SIMULATED")

@@ -47,6 +47,13 @@ def test_one_launch_has_no_interval() -> None:
     assert "--launches 5" in said.next
 
 
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_times_that_nobody_can_have_measured_are_none(factor: float) -> None:
+    said = of(*(times(one, factor) for one in curve()))
+    assert said.sure.startswith("36 of 36 records converged.")
+    assert "No case has a time that can be believed in two launches: no interval." in said.sure
+
+
 def test_nothing_is_said_of_a_bandwidth_that_no_model_tells() -> None:
     found = of(*curve(sizes=(64, 128))).found
     assert "GB/s" not in found
