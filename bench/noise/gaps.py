@@ -133,7 +133,12 @@ def _rate(counts: Sequence[int], seconds_W: np.ndarray[tuple[int, ...], np.dtype
 
 
 def _p99(lengths: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Estimate | None:
-    return quantile_interval(lengths, 0.99, over="gaps", tau=autocorrelation_time(lengths))
+    if not lengths.size:
+        return None
+    # A quantile's variance grows with how "beyond it or not" depends on the gaps before. Slow changes of the many short
+    # ones, which a tail does not feel, would leave it without an upper end.
+    tau = autocorrelation_time((lengths > np.quantile(lengths, 0.99)).astype(float))
+    return quantile_interval(lengths, 0.99, over="gaps", tau=tau)
 
 
 def _over_windows(

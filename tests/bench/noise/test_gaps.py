@@ -71,6 +71,17 @@ def test_the_p99_of_enough_gaps_is_bounded() -> None:
     assert (found.p99.over, found.p99.count) == ("gaps", found.gaps)
 
 
+def test_slow_changes_of_short_gaps_leave_the_tail_its_bounds() -> None:
+    random = np.random.default_rng(5)
+    level = 6000 + 2000 * np.sin(np.arange(2400) / 200)  # of ticks, over some hundreds of them
+    lengths = np.where(random.random(2400) < 0.03, 1_000_000 * (1 + random.random(2400)), level).astype(int)
+    found = summarise(0, [window(part.tolist()) for part in np.split(lengths, 20)])
+    assert found.p99 is not None
+    assert 1e-3 < found.p99.lower < found.p99.upper <= 2e-3
+    runs = np.sort(lengths)  # where the long ones come in one piece, they say little about the next
+    assert summarise(0, [window(part.tolist()) for part in np.split(runs, 20)]).p99 is None
+
+
 def test_no_share_is_above_1() -> None:
     found = summarise(0, [window([SECOND]), window([SECOND // 2])])
     assert found.lost is not None
