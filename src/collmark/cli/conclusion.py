@@ -15,7 +15,9 @@ from collmark.core.case import Scheduling
 from collmark.core.disturbance import findings
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
+from collmark.core.straggler import absence_words
 from collmark.core.units import format_duration
+from collmark.core.variance import typical, variances_of
 from collmark.workflow.listing import (
     OURS,
     busiest,
@@ -23,7 +25,6 @@ from collmark.workflow.listing import (
     expected_records,
     skewed_share,
     summarise,
-    variation,
 )
 
 ALWAYS_COUNTED = (Status.CONVERGED, Status.BUDGET, Status.UNSTABLE, Status.WRONG)
@@ -49,16 +50,18 @@ def print_summary(terminal: Terminal, run: Run, records: Sequence[Record], secon
 def summary_lines(run: Run, records: Sequence[Record], seconds: float | None) -> list[str]:
     """Return counts, variation and disturbances."""
     lines = [count_words(records, seconds)]
-    varies = variation(records)
-    if varies is not None:
+    variances = list(variances_of(records).values())
+    if variances:
+        case = typical(variances)
         lines.append(
-            f"launches differ by {figures.percent(varies.between)} %, repetitions inside one launch by "
-            f"{figures.percent(varies.within)} % (standard deviations, median over cases)"
+            f"launches differ by {figures.percent(case.between)} %, repetitions inside one launch by "
+            f"{figures.percent(case.inside)} % (standard deviations, median over cases)"
         )
     skewed = skewed_share(records)
     if skewed is not None:
         lines.append(f"ranks entered more than 10 % of T apart in {figures.percent(skewed)} % of repetitions")
-    return lines + findings(run, records)
+    absent = absence_words(run, records)
+    return lines + findings(run, records) + ([absent] if absent else [])
 
 
 def count_words(records: Sequence[Record], seconds: float | None) -> str:

@@ -15,6 +15,7 @@ from collmark.cli.console import Terminal
 from collmark.core.disturbance import findings
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
 from collmark.core.record import Record, Run
+from collmark.core.straggler import stragglers
 from collmark.workflow.listing import count_statuses
 
 
@@ -49,6 +50,7 @@ def write_end(terminal: Terminal, path: Path, run: Run, records: Sequence[Record
             "missing": missing_records(run, records),
             "statuses": {str(status): count for status, count in count_statuses(records).items()},
             "findings": findings(run, records),
+            "stragglers": msgspec.to_builtins(stragglers(run, records)),
             "next": next_command(path, run, records),
         }
     )
