@@ -83,7 +83,7 @@ def judge(seconds_I: NDArray[np.float64], tick: float) -> Judgement:
     """
     cut = mser5(seconds_I)
     tau, interval = _median(seconds_I[cut:])
-    if cut > BATCH and not _begins_elsewhere(seconds_I[:cut], interval):
+    if cut > BATCH and not _begins_elsewhere(seconds_I[:cut], interval, tau):
         # MSER-5 always cuts where that looks best, by chance up to half of a series that was steady from the start.
         # What is cut must differ from what stays.
         cut = 0
@@ -99,10 +99,14 @@ def _median(seconds_I: NDArray[np.float64]) -> tuple[float, Estimate | None]:
     return tau, median_interval(seconds_I, tau=tau)
 
 
-def _begins_elsewhere(head_I: NDArray[np.float64], steady: Estimate | None) -> bool:
-    """Whether the median of the head is another; of its first half, where the cut reaches into what is steady."""
+def _begins_elsewhere(head_I: NDArray[np.float64], steady: Estimate | None, tau: float) -> bool:
+    """Whether the median of the head is another; of its first half, where the cut reaches into what is steady.
+
+    If the head belonged to the rest, it would depend on itself as the rest does. Its own autocorrelation time would be
+    that of a trend, which bounds no median.
+    """
     half = max(LEAST_HEAD, len(head_I) // 2)
-    return any(not _overlap(_median(part_I)[1], steady) for part_I in (head_I, head_I[:half]))
+    return any(not _overlap(median_interval(part_I, tau=tau), steady) for part_I in (head_I, head_I[:half]))
 
 
 def _overlap(one: Estimate | None, other: Estimate | None) -> bool:

@@ -43,12 +43,12 @@ def summarise_time(case: Case, stamps: Stamps, judgement: Judgement, tick: float
         outliers=int(np.count_nonzero(far_outliers(seconds_I))),
         # As wide as the tick, but for the rounding of its two ends.
         tick_limited=interval is not None and interval.half_width - tick / 2 <= 2 * math.ulp(interval.upper),
-        histogram=_histogram(seconds_I, tick),
+        histogram=histogram_of(seconds_I, tick),
     )
 
 
-def _histogram(seconds_I: NDArray[np.float64], tick: float) -> Histogram | None:
-    """Return the distribution of T on a logarithmic scale."""
+def histogram_of(seconds_I: NDArray[np.float64], tick: float) -> Histogram | None:
+    """Return the distribution of T in s on a logarithmic scale; None where the clock's tick in s is too coarse."""
     if seconds_I.min() <= tick:
         return None
     # Multiples of a tick would leave some bins empty, as if there were many modes.

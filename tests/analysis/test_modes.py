@@ -2,58 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from tests.analysis.made import case_of, record_of, replaced, results_of, timing_of
-from tests.bench.test_summary import histogram_of
+from tests.prove.modes_draws import ONE, SECONDS, Draw, distribution, find, mixture, turns
 
-from collmark.analysis.modes import modes_of, several_modes
+from collmark.analysis.modes import several_modes
 from collmark.core.record import Histogram, Record, Sentinel
-from collmark.core.statistics import autocorrelation_time
 
-Floats = NDArray[np.float64]
-Draw = Callable[[np.random.Generator, int], Floats]
-SECONDS = 150e-6
 DRAWS = 100
-
-
-def autoregressive(random: np.random.Generator, count: int, rho: float) -> Floats:
-    noise = random.standard_normal(count)
-    for i in range(1, count):
-        noise[i] = rho * noise[i - 1] + np.sqrt(1 - rho**2) * noise[i]
-    return noise
-
-
-def mixture(*modes: tuple[float, float], cv: float = 0.03) -> Draw:
-    """Return a draw of lognormal modes of (ratio, share)."""
-    ratios, shares = zip(*modes, strict=True)
-    return lambda random, count: (
-        np.exp(cv * random.standard_normal(count)) * random.choice(ratios, size=count, p=shares)
-    )
-
-
-ONE: dict[str, Draw] = {
-    "steady": lambda _random, count: np.ones(count),
-    "narrow": lambda random, count: np.exp(0.01 * random.standard_normal(count)),
-    "wide": lambda random, count: np.exp(0.5 * random.standard_normal(count)),
-    "a long tail": lambda random, count: 1 + 0.3 * random.exponential(size=count),
-    "heavy tails": lambda random, count: np.exp(0.05 * random.standard_t(2, count).clip(-40, 40)),
-    "even": lambda random, count: 1 + random.random(count),
-    "dependent": lambda random, count: np.exp(0.1 * autoregressive(random, count, 0.9)),
-    "a few far": mixture((1, 0.97), (20, 0.03)),
-}
 
 
 def found(draw: Draw, count: int, seed: int, tick: float = 1e-9) -> list[tuple[float, float]]:
     """Return place (over SECONDS) and share of each mode in one series."""
-    series = SECONDS * draw(np.random.default_rng([seed, count]), count)
-    series = np.round(series / tick) * tick
-    modes = modes_of(histogram_of(series, tick), autocorrelation_time(series))
-    return [(mode.seconds / SECONDS, mode.share) for mode in modes]
+    return [(mode.seconds / SECONDS, mode.share) for mode in find(draw, count, seed, tick)]
 
 
 @pytest.mark.parametrize("count", [20, 200, 2000])
@@ -89,10 +52,6 @@ def test_planted_modes_are_found_with_place_and_share(planted: tuple[tuple[float
 
 
 def test_modes_that_take_long_turns_are_found() -> None:
-    def turns(random: np.random.Generator, count: int) -> Floats:
-        level = np.where(np.cumsum(random.random(count) < 0.02) % 2, 2.0, 1.0)
-        return np.asarray(level * np.exp(0.03 * random.standard_normal(count)))
-
     assert sum(len(found(turns, 1000, seed)) == 2 for seed in range(50)) >= 45
 
 
@@ -108,14 +67,14 @@ def recorded(histogram: Histogram | None, launch: int = 1, nbytes: int = 64) -> 
 
 
 def series_of(draw: Draw, seed: int) -> Histogram:
-    return histogram_of(SECONDS * draw(np.random.default_rng(seed), 400), 1e-9)
+    return distribution(SECONDS * draw(np.random.default_rng(seed), 400))
 
 
 def test_a_case_with_several_modes_has_them_over_its_launches() -> None:
     two = mixture((1.0, 0.6), (2.0, 0.4))
     records = [recorded(series_of(two, seed), seed) for seed in (1, 2, 3)]
-    records += [recorded(series_of(ONE["narrow"], 4), 4), recorded(None, 5)]
-    records += [recorded(series_of(ONE["narrow"], seed), seed, nbytes=128) for seed in (1, 2)]
+    records += [recorded(series_of(ONE["lognormal, CV 1 %"], 4), 4), recorded(None, 5)]
+    records += [recorded(series_of(ONE["lognormal, CV 1 %"], seed), seed, nbytes=128) for seed in (1, 2)]
     records.append(replaced(recorded(series_of(two, 9), 1, nbytes=256), sentinel=Sentinel.END))
     (modes,) = several_modes([results_of(records)])
     assert (modes.case.nbytes, modes.launches, modes.several, modes.alike) == (64, 4, 3, 3)

@@ -41,7 +41,7 @@ def timing_of(stamps: Stamps, operation: str = "all_reduce", tick: float = TICK)
     return summarise_time(case, stamps, judgement, tick)
 
 
-def histogram_of(seconds_I: npt.NDArray[np.floating], tick: float = TICK) -> Histogram:
+def distribution(seconds_I: npt.NDArray[np.floating], tick: float = TICK) -> Histogram:
     """Return what a record keeps of the distribution of a series."""
     enter = simultaneous(2, len(seconds_I))
     stamps = stamps_of(enter, enter + np.round(seconds_I * 1e9).astype(np.int64))
@@ -247,7 +247,7 @@ def test_messages_of_a_stream_share_its_time() -> None:
 
 def test_the_histogram_holds_every_repetition() -> None:
     seconds = 1e-4 * np.random.default_rng(2).lognormal(sigma=0.3, size=500)
-    found = histogram_of(seconds)
+    found = distribution(seconds)
     assert sum(found.counts) == 500
     lows = 2.0 ** (np.array(found.bins) / BINS_PER_OCTAVE)
     assert lows[0] <= seconds.min() * (1 + 1e-4)
@@ -258,7 +258,7 @@ def test_the_histogram_holds_every_repetition() -> None:
 
 def test_ticks_of_the_clock_leave_no_gaps_in_the_histogram() -> None:
     seconds = 1e-6 * np.random.default_rng(2).integers(100, 200, 20_000)
-    bins = histogram_of(seconds, tick=1e-6).bins
+    bins = distribution(seconds, tick=1e-6).bins
     assert bins == list(range(bins[0], bins[-1] + 1))
 
 

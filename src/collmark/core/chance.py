@@ -51,8 +51,8 @@ def combined_chance(chances: Sequence[float]) -> float:
 
     Examples
     --------
-    >>> combined_chance([0.03]), round(combined_chance([0.1, 0.1]), 4)
-    (0.03, 0.0561)
+    >>> [round(combined_chance(chances), 4) for chances in ([0.03], [0.1, 0.1], [0.1, 1.0])]
+    [0.03, 0.0561, 0.3303]
     """
     total = -math.fsum(map(math.log, chances))
     if not total > 0:

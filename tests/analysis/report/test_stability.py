@@ -8,7 +8,7 @@ import pytest
 from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of
 from tests.analysis.report.conftest import with_launches
 from tests.analysis.report.test_sections import section, table_of, words_of
-from tests.bench.test_summary import histogram_of
+from tests.prove.modes_draws import distribution
 from tests.prove.variance_draws import Spread, draw_variance
 
 from collmark.analysis.report.index import SECTIONS
@@ -66,7 +66,7 @@ def with_modes(record: Record, *ratios: float) -> Record:
     assert record.timing is not None
     random = np.random.default_rng(record.launch)
     seconds = record.timing.median * np.exp(0.02 * random.standard_normal(300)) * random.choice(ratios, 300)
-    return replaced(record, timing=msgspec.structs.replace(record.timing, histogram=histogram_of(seconds)))
+    return replaced(record, timing=msgspec.structs.replace(record.timing, histogram=distribution(seconds)))
 
 
 def test_several_modes_are_listed_with_place_and_share() -> None:
