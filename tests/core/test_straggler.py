@@ -21,7 +21,7 @@ def ranks_of(ranks: int = 2, **changes: object) -> Ranks:
     return msgspec.structs.replace(made, **changes)
 
 
-def late(share: float = 0.9, delay: float = 0.2 * T, chance: float = 0.0005, end: End = End.ENTERED) -> Ranks:
+def late(share: float = 0.9, delay: float = 0.2 * T, chance: float | None = 0.0005, end: End = End.ENTERED) -> Ranks:
     """Return what a record says of two ranks of which rank 1 is late at one end."""
     last, amounts = [100 - round(100 * share), round(100 * share)], [0.0, delay]
     if end is End.ENTERED:
@@ -135,6 +135,12 @@ def test_clocks_that_cannot_be_compared_are_said() -> None:
     assert absence_words(run_of(records), records) == (
         "stragglers were not looked for: the clocks of the ranks cannot be compared"
     )
+
+
+def test_too_few_repetitions_are_said() -> None:
+    records = records_of(msgspec.structs.replace(late(chance=None), chance_out=None))
+    assert not found(records)
+    assert absence_words(run_of(records), records).endswith("no collective has enough repetitions")
 
 
 def test_a_single_rank_is_no_straggler() -> None:

@@ -60,11 +60,12 @@ def draw_entries(setting: Setting, random: np.random.Generator) -> NDArray[np.in
 
 
 def draw_chance(setting: Setting, seed: int) -> tuple[float, float]:
-    """Return the p-value of one record, and what a binomial test of independent repetitions would say."""
+    """Return the p-value of one record, 1 if there is none, and what a binomial test of independent ones would say."""
     enter_RI = draw_entries(setting, np.random.default_rng(seed))
     most = np.bincount(come_last(enter_RI)).max()
     naive = min(1.0, setting.ranks * binomial_tail(int(most), setting.repetitions, 1 / setting.ranks))
-    return chance_last(enter_RI), naive
+    chance = chance_last(enter_RI)
+    return 1.0 if chance is None else chance, naive
 
 
 def draw_run(setting: Setting, launches: int, cases: int, seed: int) -> list[Straggler]:

@@ -18,7 +18,7 @@ from collmark.core.straggler import absence_words, straggler_words, stragglers
 
 MOST_ROWS = 64
 TEST = (
-    "p: permutation test in each record, of the most frequent rank, over blocks of repetitions that last three "
+    "p: permutation test in each record, of the most frequent rank, over blocks of repetitions that last two "
     "autocorrelation times; records combined by Fisher's method, and corrected for having looked at all ranks. Who "
     "enters last is late itself; who leaves last is served late."
 )

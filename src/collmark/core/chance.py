@@ -19,8 +19,9 @@ CHANCE = 0.001
 
 DRAWS = 1999
 SEED = 1
-BLOCK_TIMES = 3  # autocorrelation times in a block of repetitions
-MOST_BLOCKS = 32
+BLOCK_TIMES = 2  # autocorrelation times in a block of repetitions
+LEAST_BLOCKS, MOST_BLOCKS = 3, 32
+OTHERS = 8  # ranks beside the most frequent whose autocorrelation time is looked at
 
 _Ints = npt.NDArray[np.int64]
 
@@ -75,7 +76,7 @@ def come_last(times_RI: _Ints) -> _Ints:
     return last
 
 
-def chance_last(times_RI: _Ints) -> float:
+def chance_last(times_RI: _Ints) -> float | None:
     """Return the probability that some rank comes last so often where ranks differ by chance alone.
 
     Parameters
@@ -85,8 +86,9 @@ def chance_last(times_RI: _Ints) -> float:
 
     Returns
     -------
-    float
-        A p-value, of a permutation test over blocks of successive repetitions; 1 for a series of one block.
+    float or None
+        A p-value, of a permutation test over blocks of successive repetitions; None for one rank, and where the series
+        is too short for three blocks.
 
     Notes
     -----
@@ -95,26 +97,37 @@ def chance_last(times_RI: _Ints) -> float:
     is the largest count of any rank, which corrects for having looked at all (Westfall & Young 1993). Of 1,999 seeded
     draws, those as extreme count, and the observation itself (Phipson & Smyth 2010).
 
-    Repetitions depend on each other, so blocks last three autocorrelation times of that rank's lateness, or a 32nd of
-    the series. Neighbouring blocks still depend a little: for a first-order autoregressive series they hold 1 -
-    (tau - 1/tau) / (2 x length) of the variance of the whole, to first order, and what is drawn is widened by as much.
+    Repetitions depend on each other, so blocks last two autocorrelation times of the lateness, or a 32nd of the series.
+    Neighbouring blocks still depend a little: for a first-order autoregressive series they hold 1 - (tau - 1/tau) /
+    (2 x length) of the variance of the whole, to first order, and what is drawn is widened by as much.
     """
     ranks, repetitions = times_RI.shape
-    if ranks < 2 or repetitions < 2:
-        return 1.0
+    if ranks < 2 or repetitions < LEAST_BLOCKS * BLOCK_TIMES:
+        return None
     last_I = come_last(times_RI)
     counts_R = np.bincount(last_I, minlength=ranks)
     most = int(counts_R.argmax())
-    late_RI = times_RI - times_RI.min(axis=0)
-    tau = autocorrelation_time(late_RI[most] - (late_RI.sum(axis=0) - late_RI[most]) / (ranks - 1))
+    tau = _lateness_time(times_RI, most)
     blocks = min(MOST_BLOCKS, math.floor(repetitions / (BLOCK_TIMES * tau)))
-    if blocks < 2:
-        return 1.0
+    if blocks < LEAST_BLOCKS:
+        return None
     block_I = np.arange(repetitions) * blocks // repetitions
     counts_BR = np.bincount(block_I * ranks + last_I, minlength=blocks * ranks).reshape(blocks, ranks)
     excess = (_largest(counts_BR) - repetitions / ranks) / math.sqrt(1 - (tau - 1 / tau) * blocks / (2 * repetitions))
     hits = np.count_nonzero(excess >= counts_R[most] - repetitions / ranks - 1e-9)
     return (1 + int(hits)) / (1 + DRAWS)
+
+
+def _lateness_time(times_RI: _Ints, most: int) -> float:
+    """Return the autocorrelation time of a rank's lateness behind the mean of all, but no less than that of others.
+
+    A rank that was chosen because it came last most often may just have stayed late, and then seems to depend little.
+    """
+    late_RI = times_RI - times_RI.min(axis=0)
+    late_RI = late_RI - late_RI.mean(axis=0)
+    some = np.unique(np.linspace(0, len(late_RI) - 1, OTHERS).round().astype(np.int64))
+    others = [autocorrelation_time(late_RI[rank]) for rank in some]
+    return max(autocorrelation_time(late_RI[most]), float(np.median(others)))
 
 
 def _largest(counts_BR: _Ints) -> _Ints:

@@ -157,7 +157,8 @@ class Ranks(_Stored, frozen=True, kw_only=True):
     slowest: Annotated[Count, meaning("rank that left last in the slowest repetition")]
     overtime: Annotated[list[float], meaning("median of each rank's exit - the latest other exit", S)] = []
     chance_in: Annotated[
-        Share | None, meaning("p-value of some rank's entering last so often; absent without a common clock")
+        Share | None,
+        meaning("p-value of some rank's entering last so often; absent without a common clock or in a short series"),
     ] = None
     chance_out: Annotated[Share | None, meaning("p-value of some rank's leaving last so often")] = None
 

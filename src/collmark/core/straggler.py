@@ -137,9 +137,11 @@ def absence_words(run: Run, records: Sequence[Record]) -> str:
             f"{LEAST_DELAY:.0%} of T more often than chance explains (p > {CHANCE:g})".replace("%", " %")
         )
     several = [record for record in records if record.ranks is not None and len(record.ranks.local) > 1]
-    if several and all(record.clock is Clock.LOCAL for record in several):
-        return "stragglers were not looked for: the clocks of the ranks cannot be compared"
-    return ""
+    if not several:
+        return ""
+    apart = all(record.clock is Clock.LOCAL for record in several)
+    why = "the clocks of the ranks cannot be compared" if apart else "no collective has enough repetitions"
+    return f"stragglers were not looked for: {why}"
 
 
 def _groups(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
