@@ -149,6 +149,19 @@ def test_a_single_rank_is_no_straggler() -> None:
     assert absence_words(run_of(records), records) == ""
 
 
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        ranks_of(3, last_in=[0, 1, 99], lateness=[0.0, 0.0, T], chance_in=0.0005),
+        ranks_of(last_in=[0, 0], lateness=[0.0, T], chance_in=0.0005),
+        ranks_of(last_in=[0, 99], lateness=[0.0, T], chance_in=0.0),
+    ],
+    ids=["more ranks than there are", "no repetition", "no chance at all"],
+)
+def test_figures_that_cannot_be_are_not_judged(ranks: Ranks) -> None:
+    assert not found([*records_of(ranks), *records_of(ranks_of())])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4, 64])
 def test_runs_by_chance_name_nobody_and_a_delay_of_a_fifth_is_named(ranks: int) -> None:

@@ -21,11 +21,12 @@ MOST_ROWS = 60
 
 def variance_table(material: Material) -> Table | None:
     """Return the parts of the variance of each series; None where no case has two launches."""
-    known = {
-        (one.name, key): (variance, [record for record in one.records if record.case.key == key])
-        for one in material.results
-        for key, variance in variances_of(one.records).items()
-    }
+    known: Known = {}
+    for one in material.results:
+        records: dict[str, list[Record]] = {}
+        for record in one.records:
+            records.setdefault(record.case.key, []).append(record)
+        known |= {(one.name, key): (parts, records[key]) for key, parts in variances_of(one.records).items()}
     cases = material.drawn[["panel", "curve", "run", "case"]].drop_duplicates()
     rows = [row for series, own in cases.groupby(["panel", "curve"], sort=False) if (row := _row(series, own, known))]
     if not rows:

@@ -93,7 +93,7 @@ _FIELDS: dict[End, Callable[[Ranks], tuple[list[int], list[float], float | None]
 _JUDGED = {
     End.ENTERED: (Estimand.LAST_IN_LAST_OUT, Estimand.FIRST_IN_LAST_OUT),
     # From a rooted operation some ranks leave last by its nature.
-    End.LEFT: (Estimand.LAST_IN_LAST_OUT,),
+    End.LEFT: (Estimand.LAST_IN_LAST_OUT, Estimand.FIRST_IN_LAST_OUT),
 }
 
 
@@ -153,13 +153,14 @@ def _groups(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
 
 
 def _seen(records: Iterable[Record], end: End) -> Iterator[_Seen]:
-    """Yield what can be judged; a clock so coarse that T is 0 tells nothing."""
+    """Yield what can be judged: not a pair of ranks, nor where a clock is so coarse that T is 0."""
     for record in records:
         timing, ranks = record.timing, record.ranks
         if timing is None or ranks is None or timing.estimand not in _JUDGED[end] or timing.median == 0:
             continue
         last, delay, chance = _FIELDS[end](ranks)
-        if len(last) > 1 and len(delay) == len(last) and chance:
+        is_whole = len(last) == len(delay) == record.case.placement.ranks > 1 and any(last)
+        if is_whole and chance:
             yield _Seen(
                 launch=record.launch, case=record.case.key, seconds=timing.median, last=last, delay=delay, chance=chance
             )
@@ -174,19 +175,15 @@ def _straggler(what: str, end: End, seen: Sequence[_Seen], hosts: dict[int, str]
         if one.chance < 1:
             first = max(range(ranks), key=one.last.__getitem__)
             evidence.setdefault(first, []).append(one.chance / ranks)
-    rank = min(evidence, key=lambda rank: math.prod(evidence[rank]), default=None)
+    rank = min(evidence, key=lambda rank: math.fsum(map(math.log, evidence[rank])), default=None)
     if rank is None:
         return None
     chance = min(1.0, ranks * combined_chance([*evidence[rank], *[1.0] * (len(seen) - len(evidence[rank]))]))
-    cases = {one.case for one in seen}
-    late = {case for case in cases if _is_late([one for one in seen if one.case == case], rank)}
+    cases = _by(seen, lambda one: one.case)
+    late = [own for own in cases if statistics.median(one.relative(rank) for one in own) > LEAST_DELAY]
     if chance > CHANCE or not late:
         return None
-    launches: dict[int, list[_Seen]] = {}
-    for one in seen:
-        if one.case in late:
-            launches.setdefault(one.launch, []).append(one)
-    over = launches.values()
+    over = _by([one for own in late for one in own], lambda one: one.launch)
     return Straggler(
         end=end,
         what=what,
@@ -202,8 +199,11 @@ def _straggler(what: str, end: End, seen: Sequence[_Seen], hosts: dict[int, str]
     )
 
 
-def _is_late(seen: Sequence[_Seen], rank: int) -> bool:
-    return statistics.median(one.relative(rank) for one in seen) > LEAST_DELAY
+def _by(seen: Iterable[_Seen], key: Callable[[_Seen], object]) -> list[list[_Seen]]:
+    groups: dict[object, list[_Seen]] = {}
+    for one in seen:
+        groups.setdefault(key(one), []).append(one)
+    return list(groups.values())
 
 
 def _mean(values_L: Sequence[float]) -> Mean:
