@@ -93,7 +93,7 @@ _FIELDS: dict[End, Callable[[Ranks], tuple[list[int], list[float], float | None]
 _JUDGED = {
     End.ENTERED: (Estimand.LAST_IN_LAST_OUT, Estimand.FIRST_IN_LAST_OUT),
     # From a rooted operation some ranks leave last by its nature.
-    End.LEFT: (Estimand.LAST_IN_LAST_OUT, Estimand.FIRST_IN_LAST_OUT),
+    End.LEFT: (Estimand.LAST_IN_LAST_OUT,),
 }
 
 
