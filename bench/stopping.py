@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from collmark.core.disturbance import binomial_tail
+from collmark.core.chance import binomial_tail
 from collmark.core.estimate import Estimate
 from collmark.core.record import Status
 from collmark.core.statistics import autocorrelation_time, median_interval, mser5, share_beyond
@@ -19,6 +19,7 @@ SECOND_MODE_CHANCE = 0.05  # by which that share may seem to be exceeded
 SECOND_MODE_FACTOR = 3.0
 LARGEST_CUT = 1 / 3
 BATCH = 5  # repetitions that MSER-5 cuts at a time; one batch is harmless
+LEAST_TIMES = 25  # autocorrelation times in a series, for its autocorrelation to be known: below, it seems too small
 LEAST_HEAD = 10  # repetitions: the median of fewer has no interval to compare
 
 
@@ -52,6 +53,13 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
         """Whether over 5 % of the repetitions lie far from the median."""
         return self.second_mode > SECOND_MODE_SHARE
 
+    def is_long_enough(self, repetitions: int) -> bool:
+        """Whether the series is long beside its autocorrelation time, so that an interval which looks narrow is.
+
+        A rule that stops at the first narrow interval finds those whose autocorrelation seems small by chance.
+        """
+        return self.tau == 1 or repetitions - self.cut >= LEAST_TIMES * self.tau
+
     def may_be_chance(self, repetitions: int) -> bool:
         """Whether so many far ones are to be expected now and then where 5 % are far in the long run.
 
@@ -75,7 +83,7 @@ def judge(seconds_I: NDArray[np.float64], tick: float) -> Judgement:
     """
     cut = mser5(seconds_I)
     tau, interval = _median(seconds_I[cut:])
-    if cut > BATCH and not _begins_elsewhere(seconds_I[:cut], interval):
+    if cut > BATCH and not _begins_elsewhere(seconds_I[:cut], interval, tau):
         # MSER-5 always cuts where that looks best, by chance up to half of a series that was steady from the start.
         # What is cut must differ from what stays.
         cut = 0
@@ -91,10 +99,14 @@ def _median(seconds_I: NDArray[np.float64]) -> tuple[float, Estimate | None]:
     return tau, median_interval(seconds_I, tau=tau)
 
 
-def _begins_elsewhere(head_I: NDArray[np.float64], steady: Estimate | None) -> bool:
-    """Whether the median of the head is another; of its first half, where the cut reaches into what is steady."""
+def _begins_elsewhere(head_I: NDArray[np.float64], steady: Estimate | None, tau: float) -> bool:
+    """Whether the median of the head is another; of its first half, where the cut reaches into what is steady.
+
+    If the head belonged to the rest, it would depend on itself as the rest does. Its own autocorrelation time would be
+    that of a trend, which bounds no median.
+    """
     half = max(LEAST_HEAD, len(head_I) // 2)
-    return any(not _overlap(_median(part_I)[1], steady) for part_I in (head_I, head_I[:half]))
+    return any(not _overlap(median_interval(part_I, tau=tau), steady) for part_I in (head_I, head_I[:half]))
 
 
 def _overlap(one: Estimate | None, other: Estimate | None) -> bool:
@@ -135,7 +147,8 @@ class StoppingRule:
         self._looks.append(len(seconds_I))
         judgement = self.judgement = judge(seconds_I, self._tick)
         is_open = judgement.has_second_mode and judgement.may_be_chance(len(seconds_I))
-        self._narrow = self._narrow + 1 if judgement.half_width <= self._precision and not is_open else 0
+        is_narrow = judgement.half_width <= self._precision and judgement.is_long_enough(len(seconds_I))
+        self._narrow = self._narrow + 1 if is_narrow and not is_open else 0
         return judgement
 
     def end(self, seconds_I: NDArray[np.float64]) -> Judgement:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collmark.bench.rank import ENTER, EXIT
 from collmark.bench.stamps import NS, Stamps, repetition_times, usable_estimand
 from collmark.bench.stopping import Judgement
 from collmark.core.case import Case
+from collmark.core.chance import chance_last, come_last
 from collmark.core.operation_table import OPERATIONS
-from collmark.core.record import Ranks, Timing
+from collmark.core.record import BINS_PER_OCTAVE, Histogram, Ranks, Timing
 from collmark.core.statistics import far_outliers, tail_quantiles
 
 PAIR = 2  # ranks
@@ -41,7 +43,18 @@ def summarise_time(case: Case, stamps: Stamps, judgement: Judgement, tick: float
         outliers=int(np.count_nonzero(far_outliers(seconds_I))),
         # As wide as the tick, but for the rounding of its two ends.
         tick_limited=interval is not None and interval.half_width - tick / 2 <= 2 * math.ulp(interval.upper),
+        histogram=histogram_of(seconds_I, tick),
     )
+
+
+def histogram_of(seconds_I: NDArray[np.float64], tick: float) -> Histogram | None:
+    """Return the distribution of T in s on a logarithmic scale; None where the clock's tick in s is too coarse."""
+    if seconds_I.min() <= tick:
+        return None
+    # Multiples of a tick would leave some bins empty, as if there were many modes.
+    spread_I = seconds_I + tick * np.random.default_rng(0).uniform(-0.5, 0.5, len(seconds_I))
+    bins, counts = np.unique(np.floor(BINS_PER_OCTAVE * np.log2(spread_I)).astype(np.int64), return_counts=True)
+    return Histogram(bins=bins.tolist(), counts=counts.tolist())
 
 
 def summarise_ranks(case: Case, stamps: Stamps, cut: int) -> Ranks:
@@ -51,7 +64,6 @@ def summarise_ranks(case: Case, stamps: Stamps, cut: int) -> Ranks:
         steady = steady.first_ranks(PAIR)  # the others idle: they come early, take no time, and are never late
     seconds_I = repetition_times(steady, case.estimand, case.messages)
     enter, left, local_RI = steady.layers_SRI[ENTER], steady.layers_SRI[EXIT], steady.local_RI
-    ranks = len(local_RI)
     comparable = steady.comparable
     late = None
     if steady.starts_I is not None:
@@ -64,19 +76,22 @@ def summarise_ranks(case: Case, stamps: Stamps, cut: int) -> Ranks:
         skewed=float(np.mean(steady.skew_I > SKEW_SHARE * steady.batch * seconds_I)) if comparable else None,
         late=late,
         local=np.median(local_RI, axis=1).tolist(),
-        last_in=_share_last(enter, ranks) if comparable else [],
-        last_out=_share_last(left, ranks) if comparable else [],
+        last_in=_counts_last(enter) if comparable else [],
+        last_out=_counts_last(left) if comparable else [],
         lateness=_lateness(enter) if comparable else [],
         slowest=int(left[:, np.argmax(seconds_I)].argmax()) if comparable else int(local_RI.max(axis=1).argmax()),
+        overtime=[0.0 - seconds for seconds in _lateness(-left)] if comparable else [],
+        chance_in=chance_last(enter) if comparable else None,
+        chance_out=chance_last(left) if comparable else None,
     )
 
 
-def _share_last(stamps_RI: np.ndarray[tuple[int, ...], np.dtype[np.int64]], ranks: int) -> list[int]:
-    counts: list[int] = np.bincount(stamps_RI.argmax(axis=0), minlength=ranks).tolist()
+def _counts_last(stamps_RI: NDArray[np.int64]) -> list[int]:
+    counts: list[int] = np.bincount(come_last(stamps_RI), minlength=len(stamps_RI)).tolist()
     return counts
 
 
-def _lateness(enter_RI: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> list[float]:
+def _lateness(enter_RI: NDArray[np.int64]) -> list[float]:
     """Return the median over repetitions of each rank's entry minus the earliest entry of another rank, in s."""
     if len(enter_RI) == 1:
         return [0.0]

@@ -27,15 +27,15 @@ RANK: dict[str, Column] = {
     "last": Column(kind="int64", meaning="repetitions in which it came last"),
     "repetitions": Column(kind="int64", meaning="repetitions in all"),
     "lateness": Column(
-        kind="float64", unit="s", meaning="its entry minus the earliest other, median over records; NaN where it left"
+        kind="float64", unit="s", meaning="its entry minus the earliest other, or exit minus the latest other, median"
     ),
     "marker": Column(kind="str", meaning="why figures are no measurement; empty where they are one"),
     "shown": Column(kind="bool", meaning="whether it is drawn"),
 }
 """The columns of :func:`rank_shares`, in their order."""
 
-ENDS = {"entered": "last_in", "left": "last_out"}
-"""The ends of a call, and the counts of a record that belong to them."""
+ENDS = {"entered": ("last_in", "lateness"), "left": ("last_out", "overtime")}
+"""The ends of a call, and the counts and delays of a record that belong to them."""
 COLLECTIVE = (Estimand.LAST_IN_LAST_OUT, Estimand.FIRST_IN_LAST_OUT)
 
 
@@ -75,11 +75,9 @@ def _rows(one: Results, name: str) -> Iterator[dict[str, object]]:
     for (what, launch), records in groups.items():
         facts = [record.ranks for record in records if record.ranks is not None]
         words = one_line(", ".join(filter(None, (name, what))))
-        for end, field in ENDS.items():
-            last = np.sum([getattr(fact, field) for fact in facts], axis=0)
-            late = (
-                np.median([fact.lateness for fact in facts], axis=0) if end == "entered" else np.full(len(last), np.nan)
-            )
+        for end, (counts, delays) in ENDS.items():
+            last = np.sum([getattr(fact, counts) for fact in facts], axis=0)
+            late = np.median([getattr(fact, delays) or [np.nan] * len(last) for fact in facts], axis=0)
             for rank in range(len(last)):
                 yield {
                     "panel": f"{words}: {end} last",

@@ -16,6 +16,7 @@ from collmark.analysis.figures.rank_shares import rank_shares
 from collmark.analysis.figures.repetitions import repetitions
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fit, Fits, fit_frame
+from collmark.analysis.modes import Modes, several_modes
 from collmark.analysis.report.scatter import Scatter, scatter
 from collmark.analysis.results import Results
 from collmark.core.case import Case
@@ -44,6 +45,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         Verdicts on claims; empty where none were asked for.
     scatter : Scatter or None
         How launches and repetitions vary; None unless a case has two launches.
+    modes : tuple of Modes
+        Of the cases that have several in a launch.
     repetitions : DataFrame
         Raw repetitions of a few cases, as the picture of tails takes them.
     ranks : DataFrame
@@ -61,6 +64,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     fits: Fits
     findings: tuple[Finding, ...] = ()
     scatter: Scatter | None = None
+    modes: tuple[Modes, ...] = ()
     repetitions: pd.DataFrame
     ranks: pd.DataFrame
     problems: tuple[str, ...] = ()
@@ -111,7 +115,8 @@ def gather(results: Sequence[Results], findings: Sequence[Finding] = (), *, incl
         curves={_key(values[:-1]): values[-1] for values in named.itertuples(index=False)},
         fits=fits,
         findings=tuple(findings),
-        scatter=scatter(drawn),
+        scatter=scatter(results, drawn),
+        modes=tuple(several_modes(results)),
         repetitions=pd.DataFrame(),
         ranks=rank_shares(results),
         include_unstable=include_unstable,

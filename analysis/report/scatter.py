@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import msgspec
 import numpy as np
 import pandas as pd
+from scipy import stats
 
+from collmark.analysis.results import Results
 from collmark.core.quantile import student_t_quantile
+from collmark.core.variance import Variance, typical, variances_of
 
-QUARTILES_OF_NORMAL = 1.349
-"""Interquartile range of a normal distribution over its standard deviation."""
 MOST_LAUNCHES = 999
 
 
@@ -21,38 +23,56 @@ class Scatter(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     between : float
-        Of launches: standard deviation of the logarithms of their medians.
+        Of launches, without what finitely many repetitions add.
     within : float
-        Of repetitions inside a launch: from the quartiles of T.
+        Of repetitions inside a launch.
+    observed : float
+        Of the launches' medians, all told.
     half_width : float
         Relative half-width of the 95 % interval over launches.
     """
 
     between: float
     within: float
+    observed: float
     half_width: float
 
 
-def scatter(drawn: pd.DataFrame) -> Scatter | None:
+def scatter(results: Iterable[Results], drawn: pd.DataFrame) -> Scatter | None:
     """Return how launches and repetitions vary; None unless a case has two launches.
 
     Parameters
     ----------
+    results : iterable of Results
+        Runs that were read.
     drawn : DataFrame
-        As :func:`collmark.analysis.figures.drawn.with_fits` returns it.
+        The same, as :func:`collmark.analysis.figures.drawn.with_fits` returns it.
     """
-    timed = drawn[(drawn["seconds"] > 0) & (drawn["p25"] > 0)]
-    between = np.log(timed["seconds"]).groupby([timed["run"], timed["tier"], timed["case"]]).std().dropna()
-    if between.empty:
+    variances = [variance for one in results for variance in variances_of(one.records).values()]
+    if not variances:
         return None
-    within = np.log(timed["p75"] / timed["p25"]) / QUARTILES_OF_NORMAL
-    cases = timed.drop_duplicates(["run", "tier", "case"])
+    case = typical(variances)
+    cases = drawn.drop_duplicates(["run", "tier", "case"])
     half = (cases["center_upper"] / cases["center"] - 1).dropna()
     return Scatter(
-        between=float(between.median()),
-        within=float(within.median()),
+        between=case.between,
+        within=case.inside,
+        observed=math.sqrt(case.observed),
         half_width=float(half.median()) if len(half) else math.nan,
     )
+
+
+def between_ends(variance: Variance) -> tuple[float, float]:
+    """Return the 95 % interval of the standard deviation of launches, relative.
+
+    From the chi-square distribution of the observed variance with launches - 1 degrees of freedom, less what the
+    repetitions add, which is taken as known. Cases of a launch share much, so that many of them say no more than one;
+    where they share nothing, the interval is wider than it need be.
+    """
+    degrees = variance.launches - 1
+    limits = variance.observed * degrees / stats.chi2.ppf([0.975, 0.025], degrees) - variance.sampling
+    lower, upper = np.sqrt(np.maximum(0.0, limits))
+    return float(lower), float(upper)
 
 
 def launches_for(between: float, half_width: float) -> int | None:

@@ -260,7 +260,7 @@ def _wide(material: Material, _records: list[Record]) -> str:
     found = material.scatter
     if found is None or not found.half_width > WANTED:
         return ""
-    needed = launches_for(found.between, WANTED)
+    needed = launches_for(found.observed, WANTED)
     if needed is None:
         return "Look for what differs between launches: no number of them would make these intervals narrow."
     return (

@@ -57,6 +57,7 @@ def record_of(case: Case, seconds: float | None, launch: int = 1, **changes: obj
         else Ranks(
             shortest=seconds, longest=seconds * 1.5, skew=0.0, skewed=0.0, late=0.0, local=[seconds] * ranks,
             last_in=[50] * ranks, last_out=[50] * ranks, lateness=[0.0] * ranks, slowest=0,
+            overtime=[0.0] * ranks, chance_in=1.0, chance_out=1.0,
         ),
     }  # fmt: skip
     return Record(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collmark.bench.stopping import FIRST_REPETITIONS, StoppingRule, judge
+from collmark.bench.stopping import FIRST_REPETITIONS, LEAST_TIMES, StoppingRule, judge
 from collmark.core.record import Status
 
 Floats = npt.NDArray[np.float64]
@@ -57,6 +57,19 @@ def test_more_noise_takes_more_repetitions() -> None:
 
 def test_what_does_not_get_narrow_in_time_is_budget() -> None:
     assert run_rule(noisy(0.3, 50), precision=0.01) == (Status.BUDGET, 50)
+
+
+def test_a_series_that_depends_on_itself_goes_on_until_that_is_known() -> None:
+    """Where 30 narrow repetitions were enough, a tenth of what depends over 19 would be taken for independent."""
+    for seed in range(20):
+        noise, random = np.zeros(4000), np.random.default_rng(seed)
+        for i in range(1, 4000):
+            noise[i] = 0.9 * noise[i - 1] + 0.44 * random.standard_normal()
+        status, done = run_rule(1e-4 * np.exp(0.02 * noise))
+        judgement = judge((1e-4 * np.exp(0.02 * noise))[:done], TICK)
+        assert status is Status.CONVERGED
+        assert done - judgement.cut >= LEAST_TIMES * judgement.tau
+        assert done > 150
 
 
 def bimodal(share: float, factor: float, count: int = 2000, seed: int = 7) -> Floats:

@@ -12,7 +12,7 @@ from collmark.bench.summary import summarise_ranks, summarise_time
 from collmark.core.case import Case
 from collmark.core.operation import Estimand
 from collmark.core.placement import Placement
-from collmark.core.record import Timing
+from collmark.core.record import BINS_PER_OCTAVE, Histogram, Timing
 
 Ints = npt.NDArray[np.int64]
 TICK = 1e-9
@@ -39,6 +39,16 @@ def timing_of(stamps: Stamps, operation: str = "all_reduce", tick: float = TICK)
     case = case_of(operation, stamps.layers_SRI.shape[1])
     judgement = judge(repetition_times(stamps, case.estimand, case.messages), tick)
     return summarise_time(case, stamps, judgement, tick)
+
+
+def distribution(seconds_I: npt.NDArray[np.floating], tick: float = TICK) -> Histogram:
+    """Return what a record keeps of the distribution of a series."""
+    enter = simultaneous(2, len(seconds_I))
+    stamps = stamps_of(enter, enter + np.round(seconds_I * 1e9).astype(np.int64))
+    judgement = Judgement(cut=0, tau=1.0, interval=None, second_mode=0.0)
+    found = summarise_time(case_of("all_reduce", 2), stamps, judgement, tick).histogram
+    assert found is not None
+    return found
 
 
 def simultaneous(ranks: int, repetitions: int) -> Ints:
@@ -204,6 +214,7 @@ def test_what_was_cut_counts_nowhere() -> None:
 @pytest.mark.parametrize("comparable", [True, False])
 def test_idle_ranks_of_a_pair_count_nowhere(operation: str, comparable: bool) -> None:  # noqa: FBT001
     enter = simultaneous(4, 100)
+    enter[0] += 100
     enter[1, ::4] += 300
     enter[2:] += 90_000  # whenever they look up
     left = enter + 20_000
@@ -232,6 +243,29 @@ def test_messages_of_a_stream_share_its_time() -> None:
     timing = timing_of(stamps_of(enter, enter + 40_000), "stream")
     assert timing.median == pytest.approx(10e-6)
     assert timing.estimand is Estimand.PER_MESSAGE
+
+
+def test_the_histogram_holds_every_repetition() -> None:
+    seconds = 1e-4 * np.random.default_rng(2).lognormal(sigma=0.3, size=500)
+    found = distribution(seconds)
+    assert sum(found.counts) == 500
+    lows = 2.0 ** (np.array(found.bins) / BINS_PER_OCTAVE)
+    assert lows[0] <= seconds.min() * (1 + 1e-4)
+    assert seconds.max() <= lows[-1] * 2 ** (1 / BINS_PER_OCTAVE) * (1 + 1e-4)
+    half = np.cumsum(found.counts).searchsorted(250)
+    assert lows[half] <= np.median(seconds) * (1 + 1e-3) <= lows[half] * 1.03
+
+
+def test_ticks_of_the_clock_leave_no_gaps_in_the_histogram() -> None:
+    seconds = 1e-6 * np.random.default_rng(2).integers(100, 200, 20_000)
+    bins = distribution(seconds, tick=1e-6).bins
+    assert bins == list(range(bins[0], bins[-1] + 1))
+
+
+def test_a_clock_that_does_not_tell_has_no_histogram() -> None:
+    enter = simultaneous(2, 60)
+    assert timing_of(stamps_of(enter, enter + 10_000), tick=1e-5).histogram is None
+    assert timing_of(stamps_of(enter, enter), tick=1e-5).histogram is None
 
 
 def test_second_mode_and_outliers_are_counted_and_kept() -> None:

@@ -46,6 +46,29 @@ def test_the_program_is_named_as_it_can_be_typed(
     assert callable(next_command)
 
 
+LATE = ("--simulate", "straggler_rank=1", "--simulate", "straggler_delay=1e-5")
+
+
+def test_a_run_ends_with_who_is_late_or_that_nobody_is(cli: Callable[..., Any]) -> None:
+    for words in (cli(*RUN, *LATE, "--launches", "2").err, cli("list", "latest").err):
+        said = " ".join(words.split())
+        assert "rank 1 (simulated) enters late in 1 of 1 case (simulated 1x2): last in 100 [100, 100] % of" in said
+        assert "(chance 50 %)" in said
+        assert "95 % over 2 launches)" in said
+        assert "no straggler" not in said
+    said = " ".join(cli(*RUN).err.split())
+    assert "no straggler: in 1 case no rank enters or leaves last by over 10 % of T" in said
+    assert "enters late" not in said
+
+
+def test_the_last_object_of_a_run_holds_who_is_late(cli: Callable[..., Any]) -> None:
+    end = json.loads(cli(*RUN, *LATE, "--json").out.splitlines()[-1])
+    (late,) = end["stragglers"]
+    assert (late["end"], late["rank"], late["host"], late["cases"]) == ("entered", 1, "simulated", 1)
+    assert late["share"]["interval"]["over"] == "launches"
+    assert json.loads(cli(*RUN, "--json").out.splitlines()[-1])["stragglers"] == []
+
+
 def test_what_stands_in_a_file_moves_no_cursor(cli: Callable[..., Any]) -> None:
     cli(*RUN)
     (path,) = Path("results").glob("*/run.json")

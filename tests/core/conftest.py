@@ -19,7 +19,7 @@ from collmark.core.dtype import DTYPES
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
-from collmark.core.record import ClockModel, HostNoise, Ranks, Record, Run, Timing
+from collmark.core.record import ClockModel, Histogram, HostNoise, Ranks, Record, Run, Timing
 from collmark.core.reduction import REDUCTIONS
 from collmark.core.store import RunFolder, Writer
 
@@ -70,6 +70,8 @@ def in_order(struct: Any, fields: dict[str, Any]) -> Any:  # noqa: ANN401 - any 
         ends = {"lower": min, "upper": max}
         fields |= {n: f(fields[n], fields["median"]) for n, f in ends.items() if fields[n] is not None}
         fields["cut"] = min(fields["cut"], fields["repetitions"])
+    if struct is Histogram:
+        fields |= {"bins": list(range(len(fields["counts"])))}
     if struct is Ranks:
         fields |= {"last_out": fields["last_in"], "lateness": [0.5] * len(fields["last_in"])}
     if struct is ClockModel:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from collmark.core.record import STORED, Evidence, Field, Ranks, Record, Run, Timing, field_table
 
 # Numbers that are shares, levels or counts.
-WITHOUT_UNIT = {"level", "second_mode", "skewed", "late", "drift"}
+WITHOUT_UNIT = {"level", "second_mode", "skewed", "late", "drift", "chance_in", "chance_out"}
 BYTES = {"memory", "offset"}
 
 every_type = pytest.mark.parametrize("struct", STORED, ids=lambda struct: struct.__name__)

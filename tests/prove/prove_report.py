@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 from collmark import __version__
+from collmark.bench.summary import histogram_of
 from collmark.core.case import Case
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement, Tier
@@ -48,6 +49,7 @@ from collmark.core.store import RECORDS_FILE, RunFolder
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "docs" / "proof" / "report-speed.md"
 LAUNCHES, REPETITIONS, RANKS = 5, 1000, 4
+TICK = 1e-9  # s
 NAMES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather", "send_recv")
 DTYPES = ("float32", "float64")
 NODES = (1, 2, 4, 8, 16)
@@ -105,11 +107,12 @@ def record_of(case: Case, launch: int, seconds_I: np.ndarray[tuple[int], np.dtyp
             estimand=case.estimand, repetitions=len(seconds_I), cut=0, median=tails.median, lower=interval.lower,
             upper=interval.upper, level=0.95, tau=1.0, minimum=tails.minimum, p25=tails.p25, p75=tails.p75,
             p95=tails.p95, p99=tails.p99, maximum=tails.maximum, second_mode=0.0, outliers=0, tick_limited=False,
+            histogram=histogram_of(seconds_I, TICK),
         ),
         ranks=Ranks(
             shortest=tails.p25, longest=tails.p75, skew=1e-7, skewed=0.01, late=0.0, local=[tails.median] * RANKS,
             last_in=[REPETITIONS // RANKS] * RANKS, last_out=[REPETITIONS // RANKS] * RANKS, lateness=[0.0] * RANKS,
-            slowest=0,
+            slowest=0, overtime=[0.0] * RANKS, chance_in=0.5, chance_out=0.5,
         ),
     )  # fmt: skip
 
@@ -117,7 +120,7 @@ def record_of(case: Case, launch: int, seconds_I: np.ndarray[tuple[int], np.dtyp
 def launch_of(number: int) -> Launch:
     """Return a launch."""
     host = Host(name="made-up", ranks=list(range(RANKS)), cores=1, cpu="none", system="none")
-    timer = Timer(name="none", tick=1e-9, cost=1e-8, cost_p99=1e-7, call_overhead=1e-8, loop="none")
+    timer = Timer(name="none", tick=TICK, cost=1e-8, cost_p99=1e-7, call_overhead=1e-8, loop="none")
     return Launch(
         id=number, backend="nccl", placement="1x4", started=STAMP, launcher="none", hosts=[host], libraries={},
         environment={}, timer=timer, scheduling="other", start_seconds=0.1, outcome=Outcome.COMPLETE,

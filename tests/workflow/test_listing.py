@@ -1,7 +1,5 @@
 """Rows over launches: what they average, and what they refuse to."""
 
-import math
-import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,6 @@ from collmark.workflow.listing import (
     overviews,
     skewed_share,
     summarise,
-    variation,
 )
 
 
@@ -72,21 +69,6 @@ def test_case_without_records_is_a_row_of_nothing(simulate: Callable[..., Any]) 
     run = simulate(launches="1").read_run()
     row = summarise(run.cases, [])[0]
     assert (row.seconds, row.status, row.wrong, row.launches) == (None, None, None, 0)
-
-
-def test_variation_finds_what_was_planted(simulate: Callable[..., Any]) -> None:
-    folder = simulate("launch_sd=0.1", "within_cv=0.03", launches="16")
-    records = list(folder.records())
-    found = variation(records)
-    assert found is not None
-    assert found.between == pytest.approx(0.1, rel=0.5)
-    assert found.within == pytest.approx(0.03, rel=0.3)
-    medians = [math.log(r.timing.median) for r in records if r.case == records[0].case and r.sentinel is None]
-    assert statistics.stdev(medians) == pytest.approx(0.1, rel=0.5)
-
-
-def test_variation_needs_two_launches(simulate: Callable[..., Any]) -> None:
-    assert variation(simulate(launches="1").records()) is None
 
 
 def test_skewed_repetitions_are_counted(simulate: Callable[..., Any]) -> None:

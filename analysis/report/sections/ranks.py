@@ -1,6 +1,8 @@
-"""Which rank comes last, and by how much."""
+"""Which rank comes last, by how much, and whether that is chance."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pandas as pd
 
@@ -8,11 +10,18 @@ from collmark.analysis.figures.last_rank import shares
 from collmark.analysis.figures.rank_shares import ENDS
 from collmark.analysis.figures.words import microseconds, percent
 from collmark.analysis.report.cells import name_heading, value_cells, with_interval
-from collmark.analysis.report.content import Block, Cell, Heading, Section, Table
+from collmark.analysis.report.content import Block, Cell, Heading, Mark, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
+from collmark.core.errors import one_line
+from collmark.core.straggler import absence_words, straggler_words, stragglers
 
 MOST_ROWS = 64
+TEST = (
+    "p: permutation test in each record, of the most frequent rank, over blocks of repetitions that last two "
+    "autocorrelation times; records combined by Fisher's method, and corrected for having looked at all ranks. Who "
+    "enters last is late itself; who leaves last is served late."
+)
 
 
 def ranks(material: Material) -> Section | None:
@@ -20,9 +29,21 @@ def ranks(material: Material) -> Section | None:
     if material.ranks.empty:
         return None
     drawing = picture("last-rank", material.ranks, "ranks-table")
-    blocks: list[Block] = [drawing] if drawing is not None else []
-    blocks.append(_table(material.ranks))
+    blocks: list[Block] = [*_verdicts(material)]
+    blocks += [drawing] if drawing is not None else []
+    blocks += [_table(material.ranks), Text(words=TEST)]
     return Section(anchor="ranks", title="Last rank", question="Who is late?", blocks=tuple(blocks))
+
+
+def _verdicts(material: Material) -> Iterator[Text]:
+    """Yield who straggles in each run, or that nobody does."""
+    for one in material.results:
+        name = material.names[one.name] if len(material.results) > 1 else ""
+        for straggler in stragglers(one.run, one.records):
+            yield Text(lead=name, words=one_line(straggler_words(straggler)), mark=Mark.UNDECIDED)
+        words = absence_words(one.run, one.records)
+        if words:
+            yield Text(lead=name, words=words)
 
 
 def _table(table: pd.DataFrame) -> Table:
@@ -31,10 +52,10 @@ def _table(table: pd.DataFrame) -> Table:
     return Table(
         anchor="ranks-table",
         caption="Share of repetitions, mean over launches, 95 % by Student's t over launches; by: entry minus the "
-        f"earliest other, median.{more}",
+        f"earliest other, exit minus the latest other, median.{more}",
         headings=(
             name_heading("what"), name_heading("rank"), name_heading("host"), *with_interval("entered last", "%"),
-            *with_interval("left last", "%"), Heading(name="by", unit="µs"),
+            Heading(name="by", unit="µs"), *with_interval("left last", "%"), Heading(name="by", unit="µs"),
         ),
         rows=tuple(rows[:MOST_ROWS]),
     )  # fmt: skip
@@ -42,14 +63,15 @@ def _table(table: pd.DataFrame) -> Table:
 
 def _rows(what: str, own: pd.DataFrame) -> list[tuple[Cell, ...]]:
     hosts = own.drop_duplicates("rank").set_index("rank")["host"]
-    late = own.groupby("rank")["lateness"].median()
+    late = own.groupby(["end", "rank"])["lateness"].median()
     both = [shares(own[own["end"] == end]).to_dict("records") for end in ENDS]
     return [
         (
             Cell(text=what), Cell(text=f"{one['rank']}"), Cell(text=hosts[one["rank"]] or "-"),
             *value_cells(percent, one["share"], one["lower"], one["upper"]),
+            Cell(text=microseconds(late["entered", one["rank"]])),
             *value_cells(percent, other["share"], other["lower"], other["upper"]),
-            Cell(text=microseconds(late[one["rank"]])),
+            Cell(text=microseconds(late["left", one["rank"]])),
         )
         for one, other in zip(*both, strict=True)
     ]  # fmt: skip

@@ -11,6 +11,8 @@ from collmark.analysis.report.cells import name_heading
 from collmark.analysis.report.content import Block, Cell, Heading, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
+from collmark.analysis.report.sections.modes import modes
+from collmark.analysis.report.sections.variances import variance_table
 from collmark.core.units import format_nbytes
 
 MOST_LAUNCHES = 12
@@ -28,6 +30,8 @@ def launches(material: Material) -> Section | None:
         "deviations, median over cases). Whoever pools repetitions sees the second only."
     )
     blocks: list[Block] = [Text(words=words)]
+    parts = variance_table(material)
+    blocks += [parts] if parts is not None else []
     rows = material.drawn[(material.drawn["launches"] > 1) & (material.drawn["seconds"] > 0)]
     drawing = picture("launches", placed(rows.drop(columns=["panel", "curve", "swatch", "shown"]), 1), "launch-medians")
     blocks += [drawing] if drawing is not None else []
@@ -63,13 +67,17 @@ def _medians(material: Material) -> Table:
 
 
 def tails(material: Material) -> Section | None:
-    """Return the distribution of repetitions of a few cases; None where no raw samples were kept."""
+    """Return the distribution of repetitions: modes of all cases, and tails of a few whose raw samples were kept."""
+    blocks: list[Block] = modes(material)
     rows = material.repetitions
-    if rows.empty:
+    if not rows.empty:
+        drawing = picture("tails", rows, "tails-table")
+        blocks += [drawing] if drawing is not None else []
+        blocks.append(_quantiles(rows))
+    if not blocks:
         return None
-    drawing = picture("tails", rows, "tails-table")
-    blocks = (drawing, _quantiles(rows)) if drawing is not None else (_quantiles(rows),)
-    return Section(anchor="repetitions", title="Repetitions", question="What do the slow ones cost?", blocks=blocks)
+    question = "What do the slow ones cost?"
+    return Section(anchor="repetitions", title="Repetitions", question=question, blocks=tuple(blocks))
 
 
 def _quantiles(rows: pd.DataFrame) -> Table:

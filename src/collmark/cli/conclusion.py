@@ -17,7 +17,9 @@ from collmark.core.lower_bound import of_bound
 from collmark.core.marker import NO_MEASUREMENT, markers_of
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
+from collmark.core.straggler import absence_words
 from collmark.core.units import format_duration
+from collmark.core.variance import typical, variances_of
 from collmark.workflow.listing import (
     OURS,
     busiest,
@@ -25,7 +27,6 @@ from collmark.workflow.listing import (
     expected_records,
     skewed_share,
     summarise,
-    variation,
 )
 
 ALWAYS_COUNTED = (Status.CONVERGED, Status.BUDGET, Status.UNSTABLE, Status.WRONG)
@@ -51,11 +52,12 @@ def print_summary(terminal: Terminal, run: Run, records: Sequence[Record], secon
 def summary_lines(run: Run, records: Sequence[Record], seconds: float | None) -> list[str]:
     """Return counts, variation and disturbances."""
     lines = [count_words(records, seconds)]
-    varies = variation(records)
-    if varies is not None:
+    variances = list(variances_of(records).values())
+    if variances:
+        case = typical(variances)
         lines.append(
-            f"launches differ by {figures.percent(varies.between)} %, repetitions inside one launch by "
-            f"{figures.percent(varies.within)} % (standard deviations, median over cases)"
+            f"launches differ by {figures.percent(case.between)} %, repetitions inside one launch by "
+            f"{figures.percent(case.inside)} % (standard deviations, median over cases)"
         )
     skewed = skewed_share(records)
     if skewed is not None:
@@ -64,7 +66,8 @@ def summary_lines(run: Run, records: Sequence[Record], seconds: float | None) ->
     if unknown:
         lines.append(f"{counted(len(unknown), 'ragged case')} without a share of the lower bound: {unknown[0]}")
     lines += clock_words(record for record in records if record.sentinel is None)
-    return lines + findings(run, records)
+    absent = absence_words(run, records)
+    return lines + findings(run, records) + ([absent] if absent else [])
 
 
 def count_words(records: Sequence[Record], seconds: float | None) -> str:

@@ -1,4 +1,4 @@
-"""What disturbed a run, said in words: late ranks, launches that drift, clocks that are off, noise of the machine.
+"""What disturbed a run, said in words: ranks that come last, launches that drift, clocks that are off, noise.
 
 A finding must be unlikely by chance (1 in 1,000) and large enough to matter; what is named here was measured, and
 what is not named was not ruled out.
@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-import msgspec
-
+from collmark.core.chance import CHANCE
 from collmark.core.errors import one_line
 from collmark.core.estimate import Estimate
 from collmark.core.noise_of_run import noise_sentences
@@ -18,61 +17,10 @@ from collmark.core.numeral import counted
 from collmark.core.operation import Estimand
 from collmark.core.quantile import normal_quantile
 from collmark.core.record import Clock, Record, Run, Sentinel
-from collmark.core.units import format_microseconds
+from collmark.core.straggler import straggler_words, stragglers
 
-CHANCE = 0.001  # by which a finding may come about without a cause
-LEAST_LATENESS = 0.1  # of T, below which a late rank does not matter
 LEAST_DRIFT = 0.05  # relative, below which a drift does not matter
 MOST_NOTES = 3  # on clocks
-LEAST_SHARE = 0.1  # of the records in which a rank must be late to be named for a run
-
-
-class Straggler(msgspec.Struct, frozen=True, kw_only=True):
-    """A rank that enters last in more repetitions than chance explains.
-
-    Attributes
-    ----------
-    rank : int
-        Its index.
-    share : float
-        Share of repetitions in which it entered last.
-    seconds : float
-        Median of its entry minus the earliest entry of another rank, s.
-    """
-
-    rank: int
-    share: float
-    seconds: float
-
-
-def binomial_tail(successes: float, trials: float, probability: float) -> float:
-    """Return the probability of at least `successes` in `trials` (both rounded against a finding)."""
-    total, least = max(1, math.floor(trials)), math.floor(successes)
-    log = [
-        math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1)
-        + k * math.log(probability) + (total - k) * math.log1p(-probability)
-        for k in range(least, total + 1)
-    ]  # fmt: skip
-    return min(1.0, math.fsum(map(math.exp, log)))
-
-
-def straggler_of(record: Record) -> Straggler | None:
-    """Return the rank that enters late in a record, if one does.
-
-    Repetitions count for less where they depend on each other: both counts are divided by the autocorrelation
-    time before the exact binomial test against 1 / ranks, which is corrected for choosing among the ranks.
-    """
-    ranks, timing = record.ranks, record.timing
-    if ranks is None or timing is None or len(ranks.last_in) < 2:
-        return None
-    number, repetitions = len(ranks.last_in), sum(ranks.last_in)
-    late = max(range(number), key=ranks.last_in.__getitem__)
-    if ranks.lateness[late] <= LEAST_LATENESS * timing.median:
-        return None
-    chance = binomial_tail(ranks.last_in[late] / timing.tau, repetitions / timing.tau, 1 / number)
-    if chance * number >= CHANCE:
-        return None
-    return Straggler(rank=late, share=ranks.last_in[late] / repetitions, seconds=ranks.lateness[late])
 
 
 def drift_of(records: Iterable[Record]) -> Estimate | None:
@@ -111,9 +59,9 @@ def drift_of(records: Iterable[Record]) -> Estimate | None:
 
 
 def findings(run: Run, records: Sequence[Record]) -> list[str]:
-    """Return a sentence for every rank that is late in many records, every launch that drifted, on clocks, on noise."""
+    """Return a sentence for every rank that straggles, every launch that drifted, on clocks, on noise."""
     measured = [record for record in records if record.sentinel is None]
-    sentences = _stragglers(run, measured) + _clock_notes(measured)
+    sentences = [straggler_words(straggler) for straggler in stragglers(run, records)] + _clock_notes(measured)
     for launch in run.launches:
         own = [record for record in records if record.launch == launch.id]
         ratio = drift_of(own)
@@ -125,27 +73,6 @@ def findings(run: Run, records: Sequence[Record]) -> list[str]:
             "as long at its end as at its start"
         )
     return sentences + noise_sentences(run)
-
-
-def _stragglers(run: Run, records: Sequence[Record]) -> list[str]:
-    named: dict[int, list[Straggler]] = {}
-    for record in records:
-        straggler = straggler_of(record)
-        if straggler is not None:
-            named.setdefault(straggler.rank, []).append(straggler)
-    judged = sum(record.ranks is not None and len(record.ranks.last_in) > 1 for record in records)
-    hosts = {rank: host.name for launch in run.launches for host in launch.hosts for rank in host.ranks}
-    sentences = []
-    for rank, cases in sorted(named.items()):
-        if len(cases) < max(min(2, judged), LEAST_SHARE * judged):
-            continue
-        share = sum(case.share for case in cases) / len(cases)
-        delay = sorted(case.seconds for case in cases)[len(cases) // 2]
-        sentences.append(
-            f"rank {rank} ({hosts.get(rank, 'host unknown')}) enters late in {len(cases)} of "
-            f"{counted(judged, 'record')}: last in {share:.0%} of repetitions, by {format_microseconds(delay)} us"
-        )
-    return sentences
 
 
 def clock_words(records: Iterable[Record]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-__all__ = ["Estimate", "Replication"]
+__all__ = ["Estimate", "Mean", "Replication"]
 
 Replication: TypeAlias = Literal["launches", "repetitions", "windows", "gaps"]
 
@@ -92,3 +92,15 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             return self
         method = self.method.removesuffix(_TICK_LIMITED) + _TICK_LIMITED
         return msgspec.structs.replace(self, lower=lower, upper=upper, method=method)
+
+
+class Mean(msgspec.Struct, frozen=True, kw_only=True):
+    """A mean over launches, and its interval; None for one launch."""
+
+    value: float
+    interval: Estimate | None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends of the interval; NaN where there is none."""
+        return (math.nan, math.nan) if self.interval is None else (self.interval.lower, self.interval.upper)

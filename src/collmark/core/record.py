@@ -93,6 +93,22 @@ def _check_order(struct: msgspec.Struct, *names: str) -> None:
             raise ValueError(f"{low_name} ({low:g}) must not be above {high_name} ({high:g})")
 
 
+BINS_PER_OCTAVE = 48
+"""Of a histogram: a bin is 1.5 % wide, so that modes that lie 5 % apart are told apart."""
+
+
+class Histogram(_Stored, frozen=True, kw_only=True):
+    """How T is distributed over the repetitions that were not cut, in bins of 1/48 octave."""
+
+    bins: Annotated[list[int], meaning("index of each bin that holds repetitions, rising: floor(48 log2(T / 1 s))")]
+    counts: Annotated[list[Ordinal], meaning("repetitions in it; clock readings are spread over their tick")]
+
+    def __post_init__(self) -> None:
+        """Check what must hold between fields, also after decoding."""
+        if len(self.bins) != len(self.counts) or any(low >= high for low, high in pairwise(self.bins)):
+            raise ValueError("bins must rise, and have one count each")
+
+
 class Timing(_Stored, frozen=True, kw_only=True):
     """Summary of T over the repetitions of one case in one launch, warm-up cut away."""
 
@@ -113,6 +129,9 @@ class Timing(_Stored, frozen=True, kw_only=True):
     second_mode: Annotated[Share, meaning("share of repetitions above 3 x or below 1/3 of the lower median")]
     outliers: Annotated[Count, meaning("repetitions beyond Q3 + 3 IQR; none is deleted")]
     tick_limited: Annotated[bool, meaning("the interval is as wide as the clock's tick")]
+    histogram: Annotated[
+        Histogram | None, meaning("distribution of T; absent where a T is no longer than the clock's tick")
+    ] = None
 
     def __post_init__(self) -> None:
         """Check what must hold between fields, also after decoding."""
@@ -139,6 +158,12 @@ class Ranks(_Stored, frozen=True, kw_only=True):
     last_out: Annotated[list[Count], meaning("repetitions in which each rank left last")]
     lateness: Annotated[list[float], meaning("median of each rank's entry - the earliest other entry", S)]
     slowest: Annotated[Count, meaning("rank that left last in the slowest repetition")]
+    overtime: Annotated[list[float], meaning("median of each rank's exit - the latest other exit", S)] = []
+    chance_in: Annotated[
+        Share | None,
+        meaning("p-value of some rank's entering last so often; absent without a common clock or in a short series"),
+    ] = None
+    chance_out: Annotated[Share | None, meaning("p-value of some rank's leaving last so often")] = None
 
     def __post_init__(self) -> None:
         """Check what must hold between fields, also after decoding."""
@@ -381,5 +406,7 @@ def field_table(struct: type[msgspec.Struct]) -> Iterator[Field]:
         yield Field(name=name, unit=extra.get("unit", ""), type=_type_name(annotation), meaning=meta.description or "")
 
 
-STORED = (Run, Launch, Host, HostNoise, Timer, Record, Timing, Ranks, Check, Evidence, ClockModel, SampleReference)
+STORED = (
+    Run, Launch, Host, HostNoise, Timer, Record, Timing, Histogram, Ranks, Check, Evidence, ClockModel, SampleReference
+)  # fmt: skip
 """The stored types, in the order in which results/README.md shows them."""

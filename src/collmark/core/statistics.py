@@ -24,6 +24,7 @@ __all__ = [
     "median_interval",
     "mser5",
     "share_beyond",
+    "t_interval",
     "tail_quantiles",
 ]
 
@@ -72,8 +73,10 @@ def median_interval(values_I: npt.ArrayLike, level: float = 0.95, tau: float = 1
 
     Notes
     -----
-    Ranks floor((n - z sqrt(n tau)) / 2) and ceil(1 + (n + z sqrt(n tau)) / 2): Hoefler
-    & Belli, SC15, doi 10.1145/2807591.2807644, widened as method.md A.2 says.
+    Order statistics (n + 1 -+ z sqrt(n tau)) / 2, as Hoefler & Belli, SC15, doi
+    10.1145/2807591.2807644, widened by sqrt(tau) as method.md A.2 says. Between two
+    order statistics it is interpolated (Hettmansperger & Sheather 1986, linearly):
+    rounded outwards, as in the source, 20 independent values cover 98.8 %.
     """
     values = np.sort(_vector(values_I))
     if not tau >= 1:
@@ -83,14 +86,14 @@ def median_interval(values_I: npt.ArrayLike, level: float = 0.95, tau: float = 1
     # Checked before rounding: an infinite tau has no rank.
     if count <= 5 or spread > count:
         return None
-    first = math.floor((count - spread) / 2)
-    last = math.ceil(1 + (count + spread) / 2)
-    if first < 1 or last > count:
+    first = (count + 1 - spread) / 2
+    if first < 1:
         return None
+    lower, upper = np.interp([first, count + 1 - first], np.arange(1, count + 1), values)
     return Estimate(
         value=float(np.median(values)),
-        lower=float(values[first - 1]),
-        upper=float(values[last - 1]),
+        lower=float(lower),
+        upper=float(upper),
         level=level,
         method="median, order statistics" + (f", tau {tau:.3g}" if tau > 1 else ""),
         count=count,
@@ -112,7 +115,7 @@ def autocorrelation_time(values_I: npt.ArrayLike, cutoff: float = 0.05) -> float
     -------
     float
         tau = 1 + 2 x the sum of the initial positive autocorrelations (Geyer 1992,
-        with the cut of method.md A.2), at least 1; 1 for a constant series.
+        with the cut of method.md A.2), from 1 to the length; 1 for a constant series.
 
     Notes
     -----
@@ -124,7 +127,7 @@ def autocorrelation_time(values_I: npt.ArrayLike, cutoff: float = 0.05) -> float
     governs the median's variance, and that of the values, so it errs to the wide side.
     """
     values = _vector(values_I)
-    if values.size == 0 or values.min() == values.max():
+    if values.size < 3 or values.min() == values.max():
         return 1.0
     ranks = _ranks(values)
     # Twice the length in zeros, so that the circular correlation does not wrap round.
@@ -132,9 +135,15 @@ def autocorrelation_time(values_I: npt.ArrayLike, cutoff: float = 0.05) -> float
     spectrum = np.fft.rfft(ranks - ranks.mean(), padded)
     covariance = np.fft.irfft(np.abs(spectrum) ** 2, padded)[: values.size]
     correlation = covariance[1:] / covariance[0]
+    lost = _initial_sum(correlation, cutoff) / values.size
+    return min(_initial_sum(correlation * (1 - lost) + lost, cutoff), float(values.size))
+
+
+def _initial_sum(correlation: _FloatArray, cutoff: float) -> float:
+    """Return 1 + 2 x the sum of the autocorrelations before the first that is below the cutoff."""
     below = np.flatnonzero(correlation < cutoff)
     initial = correlation[: below[0]] if below.size else correlation
-    return max(1.0, 1.0 + 2.0 * float(initial.sum()))
+    return 1.0 + 2.0 * float(initial.sum())
 
 
 def mser5(values_I: npt.ArrayLike) -> int:
@@ -174,6 +183,45 @@ def mser5(values_I: npt.ArrayLike) -> int:
     return int(np.argmin(score_B)) * _BATCH
 
 
+def t_interval(values_L: npt.ArrayLike, level: float = 0.95) -> Estimate | None:
+    """Estimate the mean of a quantity over launches, by Student's t.
+
+    For what scatters by amounts and may be zero: shares, delays.
+
+    Parameters
+    ----------
+    values_L
+        One value of each launch, shape (L,).
+    level
+        Confidence level.
+
+    Returns
+    -------
+    Estimate or None
+        None for one launch.
+
+    Raises
+    ------
+    ValueError
+        If the values are not a finite vector.
+    """
+    values = _vector(values_L)
+    count = values.size
+    if count < 2:
+        return None
+    centre = float(values.mean())
+    half = student_t_quantile((1 + level) / 2, count - 1) * float(values.std(ddof=1)) / math.sqrt(count)
+    return Estimate(
+        value=centre,
+        lower=centre - half,
+        upper=centre + half,
+        level=level,
+        method="mean, Student t",
+        count=count,
+        over="launches",
+    )
+
+
 def log_t_interval(values_L: npt.ArrayLike, level: float = 0.95, *, over: Replication = "launches") -> Estimate | None:
     """Estimate a positive quantity over launches, by Student's t on logarithms.
 
@@ -204,14 +252,11 @@ def log_t_interval(values_L: npt.ArrayLike, level: float = 0.95, *, over: Replic
     values = _vector(values_L)
     if (values <= 0).any():
         raise ValueError("a logarithm needs positive values")
-    count = values.size
-    if count < 2:
+    logs = t_interval(np.log(values), level)
+    if logs is None:
         return None
-    logs = np.log(values)
-    centre = float(logs.mean())
-    half = student_t_quantile((1 + level) / 2, count - 1) * float(logs.std(ddof=1)) / math.sqrt(count)
     try:
-        value, lower, upper = (math.exp(x) for x in (centre, centre - half, centre + half))
+        value, lower, upper = (math.exp(x) for x in (logs.value, logs.lower, logs.upper))
     except OverflowError:
         return None
     return Estimate(
@@ -220,7 +265,7 @@ def log_t_interval(values_L: npt.ArrayLike, level: float = 0.95, *, over: Replic
         upper=upper,
         level=level,
         method="geometric mean, Student t on logarithms",
-        count=count,
+        count=logs.count,
         over=over,
     )
 

@@ -21,7 +21,6 @@ from collmark.core.statistics import log_t_interval
 from collmark.workflow.places import run_folders
 
 OURS = "collmark"  # the launcher of launches that no other program started
-QUARTILES_OF_NORMAL = 1.349  # interquartile range of a normal distribution over its standard deviation
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,37 +125,6 @@ def _row(case: Case, records: Sequence[Record], reached: Reached | None) -> Row:
 def count_statuses(records: Iterable[Record]) -> Mapping[Status, int]:
     """Return how many records have each status, sentinels apart."""
     return Counter(record.status for record in records if record.sentinel is None)
-
-
-class Variation(msgspec.Struct, frozen=True, kw_only=True):
-    """How much times vary, as relative standard deviations; medians over the cases.
-
-    Attributes
-    ----------
-    between : float
-        Of launches: standard deviation of the logarithms of their medians.
-    within : float
-        Of repetitions inside a launch: from the quartiles of T.
-    """
-
-    between: float
-    within: float
-
-
-def variation(records: Iterable[Record]) -> Variation | None:
-    """Return how launches and repetitions vary; None unless a case has two launches."""
-    of_case: dict[str, list[Record]] = {}
-    within: list[float] = []
-    for record in records:
-        timing = record.timing
-        if record.sentinel is None and timing is not None and timing.p25 > 0:
-            of_case.setdefault(record.case.key, []).append(record)
-            within.append(math.log(timing.p75 / timing.p25) / QUARTILES_OF_NORMAL)
-    each = [like_medians(own)[0] for own in of_case.values()]
-    between = [statistics.stdev(map(math.log, medians)) for medians in each if len(medians) > 1]
-    if not between:
-        return None
-    return Variation(between=statistics.median(between), within=statistics.median(within))
 
 
 def skewed_share(records: Iterable[Record]) -> float | None:

@@ -120,7 +120,7 @@ def test_runs_are_named_and_not_compared() -> None:
 def test_a_late_rank_is_named() -> None:
     late = [replaced(r, ranks=_late(r)) for r in curve(levels=(1.0, 1.0, 1.0))]
     said = sentences(gather([with_launches(results_of(late))]))
-    assert "Look at this first: rank 1 (plain) enters late in 36 of 36 records" in said.next
+    assert "Look at this first: rank 1 (plain) enters late in 12 of 12 cases (gloo 1x2)" in said.next
 
 
 def _late(record: Record) -> object:
@@ -129,7 +129,7 @@ def _late(record: Record) -> object:
     assert record.ranks is not None
     assert record.timing is not None
     lateness = [0.0, record.timing.median]
-    return msgspec.structs.replace(record.ranks, last_in=[0, 100], lateness=lateness)
+    return msgspec.structs.replace(record.ranks, last_in=[0, 100], lateness=lateness, chance_in=0.0005)
 
 
 def test_scatter_is_that_of_launches_and_repetitions() -> None:
@@ -137,7 +137,8 @@ def test_scatter_is_that_of_launches_and_repetitions() -> None:
     assert found is not None
     assert found.between == pytest.approx(0.05, rel=0.3)
     assert found.within == pytest.approx(0.06 / 1.349, rel=0.05)
-    assert scatter(gather([results_of(curve(levels=(1.0,)))]).drawn) is None
+    single = gather([results_of(curve(levels=(1.0,)))])
+    assert scatter(single.results, single.drawn) is None
 
 
 def test_launches_needed_bring_the_half_width() -> None:

@@ -7,16 +7,19 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.bench.simulation.conftest import Simulated, SimulateRun
+from tests.bench.simulation.conftest import Simulated, SimulateRun, cases_of
 
 from collmark.bench.event import LaunchEnded, LaunchStarted
 from collmark.bench.measurement import Progress
 from collmark.bench.runner import BudgetSpent, Finished
-from collmark.core.disturbance import drift_of, findings, straggler_of
+from collmark.bench.simulation.spec import Simulation
+from collmark.core.chance import CHANCE
+from collmark.core.disturbance import drift_of, findings
 from collmark.core.errors import InterruptedRunError, MeasurementError, PlanError
 from collmark.core.plan import Plan
 from collmark.core.record import Clock, Outcome, Record, Sentinel, Status
 from collmark.core.store import read_samples
+from collmark.core.straggler import End, absence_words, stragglers
 
 MakePlan = Callable[..., Plan]
 OPERATIONS = ("all_reduce", "all_gather", "broadcast", "ping_pong")
@@ -145,15 +148,32 @@ def test_asynchronous_launches_need_nothing_else(make_plan: MakePlan, simulate_r
 def test_a_planted_straggler_is_named(make_plan: MakePlan, simulate_run: SimulateRun) -> None:
     planted = {"alpha": 1e-4, "skew": 20e-6, "straggler_rank": 2, "straggler_delay": 60e-6}
     run = simulate_run(make_plan(("all_reduce", "all_gather", "broadcast"), SIZES, planted, launches=2), 4)
-    named = [straggler_of(record) for record in ordinary(run)]
-    assert {straggler.rank for straggler in named if straggler} == {2}
-    assert sum(straggler is not None for straggler in named) >= 0.9 * len(named)
-    for straggler in named:
-        if straggler is not None:
-            assert straggler.seconds == pytest.approx(60e-6, rel=0.5)
-            assert straggler.share > 0.5
+    (straggler,) = stragglers(run.run, run.records)
+    assert (straggler.end, straggler.rank, straggler.ranks, straggler.host) == (End.ENTERED, 2, 4, "simulated")
+    assert (straggler.cases, straggler.judged) == (6, 6)
+    assert straggler.seconds.value == pytest.approx(60e-6, rel=0.2)
+    assert straggler.share.value > 0.5
     (sentence,) = findings(run.run, run.records)
-    assert sentence.startswith("rank 2 (simulated) enters late in ")
+    assert sentence.startswith("rank 2 (simulated) enters late in 6 of 6 cases (simulated 1x4): last in ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 4, 64])
+def test_a_delay_of_a_fifth_of_the_operation_is_named(
+    make_plan: MakePlan, simulate_run: SimulateRun, ranks: int
+) -> None:
+    alpha, beta = 1e-4, 1e-10
+    (case,) = cases_of(make_plan(("all_reduce",), "1MiB", {}), ranks)
+    delay = 0.2 * Simulation(alpha=alpha, beta=beta).seconds(case)
+    late = {"alpha": alpha, "beta": beta, "straggler_rank": 1, "straggler_delay": delay}
+    run = simulate_run(make_plan(("all_reduce",), "1MiB", late, launches=2), ranks)
+    (straggler,) = stragglers(run.run, run.records)
+    assert (straggler.end, straggler.rank, straggler.ranks) == (End.ENTERED, 1, ranks)
+    assert straggler.share.value == 1
+    assert straggler.seconds.value == pytest.approx(delay, abs=2e-6)
+    assert straggler.relative.value == pytest.approx(0.2, rel=0.15)
+    assert straggler.chance <= CHANCE
+    assert absence_words(run.run, run.records) == ""
 
 
 @pytest.mark.parametrize("drift", [0.5, -0.2])
@@ -187,6 +207,7 @@ def test_clean_runs_name_nobody(make_plan: MakePlan, simulate_run: SimulateRun) 
         plan = make_plan(("all_reduce", "broadcast"), SIZES, {"alpha": 1e-3, "seed": seed}, launches=1)
         run = simulate_run(plan, 3)
         named.append(findings(run.run, run.records))
+        assert named[-1] or absence_words(run.run, run.records).startswith("no straggler: in ")
     assert sum(map(bool, named)) <= 5, [sentences for sentences in named if sentences]
 
 
@@ -196,14 +217,11 @@ def test_clean_runs_name_nobody(make_plan: MakePlan, simulate_run: SimulateRun) 
 def test_noise_that_spares_nobody_names_nobody(
     make_plan: MakePlan, simulate_run: SimulateRun, planted: dict[str, float]
 ) -> None:
-    late, drifts, named = [], [], 0
+    drifts, named = [], 0
     for seed in range(20):
         plan = make_plan(("all_reduce", "broadcast"), SIZES, planted | {"alpha": 1e-4, "seed": seed}, launches=1)
         run = simulate_run(plan, 4)
         named += bool(findings(run.run, run.records))
-        late += [straggler_of(record) for record in ordinary(run)]
         drifts.append(drift_of(run.records))
     assert named <= 2
-    # One finding in 1,000 may come by chance.
-    assert sum(straggler is not None for straggler in late) <= 2, late
     assert sum(drift is not None and not drift.lower <= 1 <= drift.upper for drift in drifts) <= 1

@@ -268,7 +268,7 @@ def receiver_of(record: Record, wanted: int) -> int:
 
 
 @pytest.mark.parametrize(("operation", "reduction"), combinations(moving=True))
-@pytest.mark.parametrize("after", [0, 40], ids=["at once", "later"])
+@pytest.mark.parametrize("after", [0, 20], ids=["at once", "later"])
 def test_a_planted_wrong_element_is_found_and_named(
     make_plan: MakePlan, measure_cases: MeasureCase, operation: str, reduction: str, after: int
 ) -> None:

@@ -1,0 +1,228 @@
+"""Ranks that come last: who enters or leaves after all others, how often, by how much, and whether that is chance.
+
+Both ends of a call are judged, and kept apart. A rank that enters last is late itself: its process, its cores, its
+clock. One that leaves last is slow to be served by the operation. A rank is named where its place is unlikely by
+chance and its delay large enough to matter; what is not named was not ruled out.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from collmark.core.chance import CHANCE, combined_chance
+from collmark.core.estimate import Mean
+from collmark.core.numeral import counted
+from collmark.core.operation import Estimand
+from collmark.core.record import Clock, Ranks, Record, Run
+from collmark.core.statistics import t_interval
+from collmark.core.units import format_microseconds
+
+LEAST_DELAY = 0.1
+"""Of T, below which a late rank does not matter."""
+SMALLEST_SHOWN = 1e-6  # p
+
+
+class End(StrEnum):
+    """The end of a call at which ranks are compared."""
+
+    ENTERED = "entered"
+    LEFT = "left"
+
+
+class Straggler(msgspec.Struct, frozen=True, kw_only=True):
+    """A rank that comes last more often than chance explains, and late enough to matter.
+
+    Attributes
+    ----------
+    end : End
+        Whether it enters or leaves last.
+    what : str
+        Backend and placement.
+    rank, ranks : int
+        Its index, and the number of ranks.
+    host : str
+        Name of its host; empty where unknown.
+    share : Mean
+        Share of repetitions in which it came last; 1 / ranks by chance.
+    seconds : Mean
+        Its delay in s, median over cases: `lateness` or `overtime` of the records.
+    relative : Mean
+        The same over T.
+    cases, judged : int
+        Cases in which the delay matters, of those looked at; share and delay are over the former.
+    chance : float
+        p-value of its coming last so often, over all cases looked at, corrected for having looked at all ranks.
+    """
+
+    end: End
+    what: str
+    rank: int
+    ranks: int
+    host: str
+    share: Mean
+    seconds: Mean
+    relative: Mean
+    cases: int
+    judged: int
+    chance: float
+
+
+class _Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What one record says of one end."""
+
+    launch: int
+    case: str
+    seconds: float
+    last: list[int]
+    delay: list[float]
+    chance: float
+
+    def relative(self, rank: int) -> float:
+        return self.delay[rank] / self.seconds
+
+
+_FIELDS: dict[End, Callable[[Ranks], tuple[list[int], list[float], float | None]]] = {
+    End.ENTERED: lambda ranks: (ranks.last_in, ranks.lateness, ranks.chance_in),
+    End.LEFT: lambda ranks: (ranks.last_out, ranks.overtime, ranks.chance_out),
+}
+_JUDGED = {
+    End.ENTERED: (Estimand.LAST_IN_LAST_OUT, Estimand.FIRST_IN_LAST_OUT),
+    # From a rooted operation some ranks leave last by its nature.
+    End.LEFT: (Estimand.LAST_IN_LAST_OUT,),
+}
+
+
+def stragglers(run: Run, records: Iterable[Record]) -> list[Straggler]:
+    """Return the ranks that straggle, at most one for each end on each placement of a backend.
+
+    The p-values of records are combined by Fisher's method. To a rank counts that of every record in which it came
+    last most often, divided by the number of ranks, since by chance each is as likely to; 1 elsewhere. The smallest
+    is multiplied by the number of ranks.
+    """
+    hosts = {rank: host.name for launch in run.launches for host in launch.hosts for rank in host.ranks}
+    found = []
+    for what, own in _groups(records):
+        for end in End:
+            straggler = _straggler(what, end, list(_seen(own, end)), hosts)
+            found += [] if straggler is None else [straggler]
+    return found
+
+
+def straggler_words(straggler: Straggler) -> str:
+    """Return a straggler in a sentence without its stop."""
+    one, launches = straggler, 1 if straggler.share.interval is None else straggler.share.interval.count
+    over = "one launch: no interval" if launches == 1 else f"95 % over {counted(launches, 'launch')}"
+    chance = f"< {SMALLEST_SHOWN:g}" if one.chance < SMALLEST_SHOWN else f"= {one.chance:.1g}"
+    return (
+        f"rank {one.rank} ({one.host or 'host unknown'}) {'enters' if one.end is End.ENTERED else 'leaves'} late in "
+        f"{one.cases} of {counted(one.judged, 'case')} ({one.what}): last in {_told(_percent, one.share)} % of "
+        f"repetitions (chance {100 / one.ranks:.2g} %), by {_told(format_microseconds, one.seconds)} us, "
+        f"{_told(_percent, one.relative)} % of T (p {chance}; {over})"
+    )
+
+
+def absence_words(run: Run, records: Sequence[Record]) -> str:
+    """Return that nobody straggles, or why nobody was looked for; empty where somebody does or there is one rank."""
+    if stragglers(run, records):
+        return ""
+    judged = {seen.case for _what, own in _groups(records) for end in End for seen in _seen(own, end)}
+    if judged:
+        return (
+            f"no straggler: in {counted(len(judged), 'case')} no rank enters or leaves last by over "
+            f"{LEAST_DELAY:.0%} of T more often than chance explains (p > {CHANCE:g})".replace("%", " %")
+        )
+    several = [record for record in records if record.ranks is not None and len(record.ranks.local) > 1]
+    if not several:
+        return ""
+    apart = all(record.clock is Clock.LOCAL for record in several)
+    why = "the clocks of the ranks cannot be compared" if apart else "no collective has enough repetitions"
+    return f"stragglers were not looked for: {why}"
+
+
+def _groups(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        if record.sentinel is None:
+            groups.setdefault(f"{record.case.backend} {record.case.placement}", []).append(record)
+    yield from groups.items()
+
+
+def _seen(records: Iterable[Record], end: End) -> Iterator[_Seen]:
+    """Yield what can be judged: not a pair of ranks, nor where a clock is so coarse that T is 0."""
+    for record in records:
+        timing, ranks = record.timing, record.ranks
+        if timing is None or ranks is None or timing.estimand not in _JUDGED[end] or timing.median == 0:
+            continue
+        last, delay, chance = _FIELDS[end](ranks)
+        is_whole = len(last) == len(delay) == record.case.placement.ranks > 1 and any(last)
+        if is_whole and chance:
+            yield _Seen(
+                launch=record.launch, case=record.case.key, seconds=timing.median, last=last, delay=delay, chance=chance
+            )
+
+
+def _straggler(what: str, end: End, seen: Sequence[_Seen], hosts: dict[int, str]) -> Straggler | None:
+    if not seen:
+        return None
+    ranks = len(seen[0].last)
+    evidence: dict[int, list[float]] = {}
+    for one in seen:
+        if one.chance < 1:
+            first = max(range(ranks), key=one.last.__getitem__)
+            evidence.setdefault(first, []).append(one.chance / ranks)
+    rank = min(evidence, key=lambda rank: math.fsum(map(math.log, evidence[rank])), default=None)
+    if rank is None:
+        return None
+    chance = min(1.0, ranks * combined_chance([*evidence[rank], *[1.0] * (len(seen) - len(evidence[rank]))]))
+    cases = _by(seen, lambda one: one.case)
+    late = [own for own in cases if statistics.median(one.relative(rank) for one in own) > LEAST_DELAY]
+    if chance > CHANCE or not late:
+        return None
+    over = _by([one for own in late for one in own], lambda one: one.launch)
+    return Straggler(
+        end=end,
+        what=what,
+        rank=rank,
+        ranks=ranks,
+        host=hosts.get(rank, ""),
+        share=_share([sum(one.last[rank] for one in own) / sum(sum(one.last) for one in own) for own in over]),
+        seconds=_mean([statistics.median(one.delay[rank] for one in own) for own in over]),
+        relative=_mean([statistics.median(one.relative(rank) for one in own) for own in over]),
+        cases=len(late),
+        judged=len(cases),
+        chance=chance,
+    )
+
+
+def _by(seen: Iterable[_Seen], key: Callable[[_Seen], object]) -> list[list[_Seen]]:
+    groups: dict[object, list[_Seen]] = {}
+    for one in seen:
+        groups.setdefault(key(one), []).append(one)
+    return list(groups.values())
+
+
+def _mean(values_L: Sequence[float]) -> Mean:
+    return Mean(value=statistics.fmean(values_L), interval=t_interval(values_L))
+
+
+def _share(values_L: Sequence[float]) -> Mean:
+    mean = _mean(values_L)
+    if mean.interval is None:
+        return mean
+    ends = {"lower": max(0.0, mean.interval.lower), "upper": min(1.0, mean.interval.upper)}
+    return Mean(value=mean.value, interval=msgspec.structs.replace(mean.interval, **ends))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"
+
+
+def _told(write: Callable[[float], str], mean: Mean) -> str:
+    if mean.interval is None:
+        return write(mean.value)
+    return f"{write(mean.value)} [{write(mean.interval.lower)}, {write(mean.interval.upper)}]"
