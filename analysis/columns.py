@@ -78,6 +78,18 @@ OF_CASE: dict[str, tuple[Column, Callable[[Case], object]]] = {
     "root": (_whole("rank of the root"), lambda c: c.root),
     "form": (_text("how an operation of MPI is called"), lambda c: c.form.value),
     "thread_level": (_text("thread level of MPI; empty for other backends"), lambda c: str(c.thread_level)),
+    "groups": (
+        _text("how ranks are grouped, and all ranks that there are; empty where they are one group"),
+        lambda c: f"{c.group.arrangement} of {c.group.world}" if c.group else "",
+    ),
+    "group": (
+        _text("index of the group; empty where ranks are one group"),
+        lambda c: str(c.group.index) if c.group else "",
+    ),
+    "company": (
+        _text("alone, or together with all other groups; empty where ranks are one group"),
+        lambda c: c.group.company.value if c.group else "",
+    ),
     "case": (_text("key of the case: equal keys may be compared"), lambda c: c.key),
 }
 
@@ -164,6 +176,9 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     root: int
     form: str
     thread_level: str
+    groups: str
+    group: str
+    company: str
     tier: str
     fabric: str
     estimand: str

@@ -17,6 +17,7 @@ from collmark.analysis.columns import SERIES, Column
 from collmark.analysis.points import is_usable
 from collmark.analysis.ratio import ratio
 from collmark.core.case import Buffers, Cadence, Form
+from collmark.core.grouping import Company
 from collmark.core.registry import Registry
 from collmark.core.statistics import log_t_interval
 
@@ -46,6 +47,9 @@ AXES = Registry(
         "buffers": Axis(question="What do cold buffers cost?", order=tuple(Buffers)),
         "in_place": Axis(question="What does one buffer instead of two save?", order=(False, True)),
         "form": Axis(question="What does the form of the call change?", order=tuple(Form)),
+        "company": Axis(
+            question="What do groups of ranks that communicate at once cost each other?", order=tuple(Company)
+        ),
         "backend": Axis(
             question="Which software is faster?", follow=("in_place", "thread_level", "form", "tier", "fabric")
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -28,6 +28,7 @@ FIRST_CALL_PATIENCE = 3  # the first call also sets up connections
 PATIENCE = 10  # x the predicted duration
 REPORT_SECONDS = 0.2  # between reports: whoever shows them runs on the same cores
 OVERLAP_LEAST, OVERLAP_MOST = 5, 200  # repetitions
+WRONG_BESIDE = "another group, measured at once with this one, received wrong data"
 LONGEST_BLOCK = 0.2  # s: so often progress is shown and a stop is heard
 
 
@@ -71,7 +72,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measurement:
-    """One case on a team.
+    """One case on a team, or one on each of several groups of ranks at once.
 
     Parameters
     ----------
@@ -95,15 +96,15 @@ class Measurement:
         self._epoch = 0
         self._reported = 0.0
 
-    def measure(self, case: Case, budget: float, sentinel: Sentinel | None = None) -> Measured:
-        """Measure `case` in about `budget` seconds, both checks included."""
+    def measure(self, cases: Sequence[Case], budget: float, sentinel: Sentinel | None = None) -> list[Measured]:
+        """Measure `cases`, which differ in their group alone, at once in about `budget` seconds, checks included."""
         self._team.common.prepare()
         begun, stamp = self._team.now(), _utc_now()
-        self._report(Progress(case=case, repetitions=0, half_width=None))
+        self._report(Progress(case=cases[0], repetitions=0, half_width=None))
 
         one_clock = Clock.LOCAL if self._team.clock is Clock.MODELLED else self._team.clock
 
-        def record(status: Status, check: Check, clock: Clock = one_clock, **fields: object) -> Record:
+        def record(case: Case, status: Status, check: Check, clock: Clock = one_clock, **fields: object) -> Record:
             return Record(
                 schema_version=SCHEMA_VERSION,
                 launch=self._terms.launch,
@@ -114,69 +115,89 @@ class Measurement:
                 wall=self._team.now() - begun,
                 clock=clock,
                 check=check,
-                evidence=self._team.evidence,
+                evidence=self._team.evidence if status is Status.FAILED else self._team.evidence_of(case),
                 sentinel=sentinel,
                 **fields,  # type: ignore[arg-type]
             )
 
         nothing = Check(checked=0, wrong=0, left_out="the case could not be bound")
         try:
-            self._team.bind(case, self._terms.cache)
+            self._team.bind(cases, self._terms.cache)
         except UnavailableError as error:
-            return Measured(record=record(Status.FAILED, nothing, error=str(error)), layers_SRI=None)
+            return [_without_time(record(case, Status.FAILED, nothing, error=str(error))) for case in cases]
         try:
-            return self._measure_bound(case, begun + budget, record)
+            return self._measure_bound(cases, begun + budget, record)
         finally:
             self._team.release()
 
-    def _measure_bound(self, case: Case, deadline: float, record: Callable[..., Record]) -> Measured:
+    def _measure_bound(self, cases: Sequence[Case], deadline: float, record: Callable[..., Record]) -> list[Measured]:
         now = self._team.now
         check_began = now()
-        slots = slots_of(case, self._terms.cache)
-        before, first = self._check(poison=True, slot=0)
+        slots = slots_of(cases[0], self._terms.cache)
+        before, first = self._check(cases, poison=True, slot=0)
         check_seconds = now() - check_began
-        first_call = float(first.local_RI.max())
-        if before.wrong:
-            return Measured(record=record(Status.WRONG, before, first_call=first_call), layers_SRI=None)
+        first_calls = [float(first.of(case.members).local_RI.max()) for case in cases]
+        if any(check.wrong for check in before):
+            return [
+                _without_time(
+                    record(case, Status.WRONG, check, first_call=first_call)
+                    if check.wrong
+                    else record(case, Status.FAILED, check, first_call=first_call, error=WRONG_BESIDE)
+                )
+                for case, check, first_call in zip(cases, before, first_calls, strict=True)
+            ]
         self._team.neutralise()
-        warmup_calls, pace = self._warm_up(case, deadline)
-        series = self._repeat(case, deadline - check_seconds, pace)
-        stamps, rule, clock_model = series.stamps, series.rule, self._team.common.facts()
-        overlap = self._overlap(case, stamps, deadline)
-        after, _last = self._check(poison=False, slot=slots - 1)
-        check = _both(before, after, _barrier_check(case, stamps))
-        if check.wrong:
-            return Measured(record=record(Status.WRONG, check, first_call=first_call), layers_SRI=None)
-        judgement = rule.judgement
-        assert judgement is not None, "at least one block was judged"
+        warmup_calls, pace = self._warm_up(cases[0], deadline)
+        each = self._repeat(cases, deadline - check_seconds, pace)
+        clock_model = self._team.common.facts()
+        overlap = self._overlap(cases[0], each[0].stamps, deadline)
+        after, _last = self._check(cases, poison=False, slot=slots - 1)
         busy, cores = self._team.count_threads()
-        queued_RI, device_RI = stamps.queued_RI(), stamps.device_RI()
-        return Measured(
-            record=record(
-                rule.status(stamps.repetitions),
-                check,
-                clock=self._team.clock if stamps.comparable else Clock.LOCAL,
-                timing=summarise_time(case, stamps, judgement, self._terms.tick),
-                ranks=summarise_ranks(case, stamps, judgement.cut),
+        return [
+            self._measured(
+                series,
+                _both(check_before, check_after, _barrier_check(series.case, series.stamps)),
+                record,
                 first_call=first_call,
                 warmup_calls=warmup_calls,
-                enqueue=None if queued_RI is None else float(np.median(queued_RI.max(axis=0))),
-                device=None if device_RI is None else float(np.median(device_RI.max(axis=0))),
                 overlap=overlap,
                 slots=slots,
                 clock_model=clock_model,
                 busy_threads=busy or None,
                 cores=cores or None,
+            )
+            for series, first_call, check_before, check_after in zip(each, first_calls, before, after, strict=True)
+        ]
+
+    def _measured(self, series: Series, check: Check, record: Callable[..., Record], **fields: object) -> Measured:
+        """Return the record of one case with its time, unless data were wrong."""
+        case, stamps, rule = series.case, series.stamps, series.rule
+        if check.wrong:
+            return _without_time(record(case, Status.WRONG, check, first_call=fields["first_call"]))
+        judgement = rule.judgement
+        assert judgement is not None, "at least one block was judged"
+        queued_RI, device_RI = stamps.queued_RI(), stamps.device_RI()
+        return Measured(
+            record=record(
+                case,
+                rule.status(stamps.repetitions),
+                check,
+                clock=self._team.clock if stamps.comparable else Clock.LOCAL,
+                timing=summarise_time(case, stamps, judgement, self._terms.tick),
+                ranks=summarise_ranks(case, stamps, judgement.cut),
+                enqueue=None if queued_RI is None else float(np.median(queued_RI.max(axis=0))),
+                device=None if device_RI is None else float(np.median(device_RI.max(axis=0))),
+                **fields,
             ),
             layers_SRI=stamps.layers_SRI,
         )
 
-    def _check(self, *, poison: bool, slot: int) -> tuple[Check, Stamps]:
+    def _check(self, cases: Sequence[Case], *, poison: bool, slot: int) -> tuple[list[Check], Stamps]:
         """Call once with a payload of its own and compare; without poison, stale data is what is looked for."""
         self._epoch += 1
         self._team.prepare(self._epoch, poison=poison, slot=slot)
         stamps = self._team.once(self._patience(0.0) * FIRST_CALL_PATIENCE, slot)
-        return self._team.compare(self._epoch, slot), stamps
+        return self._team.compare(self._epoch, slot, [case.members for case in cases]), stamps
 
     def _warm_up(self, case: Case, deadline: float) -> tuple[int, float]:
         """Call until it is warm or a quarter of the time is gone; return the calls made and wall seconds per call."""
@@ -192,30 +213,38 @@ class Measurement:
             if count < 1 or (calls >= WARMUP_CALLS and spent >= WARMUP_SECONDS):
                 return calls, pace
 
-    def _repeat(self, case: Case, deadline: float, pace: float) -> Series:
-        """Repeat until the rule is content or the time is over."""
-        rule = StoppingRule(self._terms.precision, self._terms.tick)
-        series = Series(case, rule)
-        now, began = self._team.now, self._team.now()
-        while not rule.is_finished:
-            target = series.count + rule.next_count(series.count)
-            while series.count < target:
+    def _repeat(self, cases: Sequence[Case], deadline: float, pace: float) -> list[Series]:
+        """Repeat until the rule is content with every case, or the time is over.
+
+        A case that is finished keeps what was judged; its ranks go on calling, for the company of the others.
+        """
+        each = [Series(case, StoppingRule(self._terms.precision, self._terms.tick)) for case in cases]
+        now, began, made = self._team.now, self._team.now(), 0
+        while going := [series for series in each if not series.rule.is_finished]:
+            target = made + going[0].rule.next_count(made)
+            while made < target:
                 room = int((deadline - now()) / pace)
-                if room < 1 and series.count:
+                if room < 1 and made:
                     break
-                count = max(1, min(target - series.count, room, int(LONGEST_BLOCK / pace)))
-                series.add(self._block(case, count, pace * series.count, series.count))
-                pace = max((now() - began) / series.count, 1e-9)
-                self._report_progress(case, series.count, rule)
-            is_over = series.count < target
-            series.look(is_over=is_over)
-            self._report_progress(case, series.count, rule)
-            if is_over or rule.is_finished:
+                count = max(1, min(target - made, room, int(LONGEST_BLOCK / pace)))
+                stamps = self._block(cases[0], count, pace * made, made)
+                made += count
+                for series in going:
+                    series.add(stamps.of(series.case.members))
+                pace = max((now() - began) / made, 1e-9)
+                self._report_progress(going, made)
+            is_over = made < target
+            for series in going:
+                series.look(is_over=is_over)
+            self._report_progress(going, made)
+            ending = [series for series in going if is_over or series.rule.is_finished]
+            if ending:
                 self._team.common.conclude()
+            for series in ending:
                 series.conclude(self._team.common.error)
             if is_over:
                 break
-        return series
+        return each
 
     def _overlap(self, case: Case, alone: Stamps, deadline: float) -> float | None:
         """Return the share of a non-blocking call that a computation hides; None where that cannot be measured.
@@ -223,8 +252,9 @@ class Measurement:
         As osu_iallreduce and its like (OSU micro-benchmarks) define it, and IMB-NBC where the computation takes as long
         as the call: 1 - (t_both - t_computation) / t_alone, of means over ranks, within 0 and 1.
         """
-        if case.form is not Form.NONBLOCKING or OPERATIONS[case.operation].pair:
-            return None  # there and back is one message after the other: nothing is left to hide it behind
+        if case.form is not Form.NONBLOCKING or case.group is not None or OPERATIONS[case.operation].pair:
+            # Ranks that wait have nothing to hide; there and back is one message after the other.
+            return None
         if case.cadence is not Cadence.ISOLATED or case.buffers is not Buffers.SAME:
             return None
         seconds = _mean_over_ranks(alone)
@@ -237,12 +267,13 @@ class Measurement:
             return None
         return min(1.0, max(0.0, 1 - (_mean_over_ranks(both) - compute * 1e-9) / seconds))
 
-    def _report_progress(self, case: Case, done: int, rule: StoppingRule) -> None:
+    def _report_progress(self, going: Sequence[Series], done: int) -> None:
         if time.monotonic() - self._reported < REPORT_SECONDS:
             return
         self._reported = time.monotonic()
-        half_width = rule.judgement.half_width if rule.judgement else np.inf
-        self._report(Progress(case=case, repetitions=done, half_width=half_width if np.isfinite(half_width) else None))
+        half_width = max(s.rule.judgement.half_width if s.rule.judgement else np.inf for s in going)
+        shown = half_width if np.isfinite(half_width) else None
+        self._report(Progress(case=going[0].case, repetitions=done, half_width=shown))
 
     def _block(self, case: Case, count: int, spent: float, calls: int) -> Stamps:
         if self._is_stopping():
@@ -251,6 +282,10 @@ class Measurement:
 
     def _patience(self, predicted: float) -> float:
         return max(self._terms.timeout, PATIENCE * predicted)
+
+
+def _without_time(record: Record) -> Measured:
+    return Measured(record=record, layers_SRI=None)
 
 
 def _mean_over_ranks(stamps: Stamps) -> float:
@@ -269,7 +304,8 @@ def _barrier_check(case: Case, stamps: Stamps) -> Check:
     first = ""
     if early_I.any():
         at = int(early_I.argmax())
-        first = f"rank {int(left[:, at].argmin())} left repetition {at} before rank {int(enter[:, at].argmax())} came"
+        early, late = (case.members[int(place)] for place in (left[:, at].argmin(), enter[:, at].argmax()))
+        first = f"rank {early} left repetition {at} before rank {late} came"
     left_out = "no payload: checked by its time stamps"
     return Check(checked=len(early_I), wrong=int(early_I.sum()), first=first, left_out=left_out)
 

@@ -56,12 +56,13 @@ def _check_host(cases: Sequence[Case]) -> None:
         return
     for case in cases:
         # At most two buffers of nbytes on every rank: only where those do not fit is it worth to look closer.
-        slots, emptying = slots_of(case, cache), eviction_nbytes(case, cache) * case.placement.ranks_per_node
-        if 2 * slots * case.nbytes * case.placement.ranks_per_node + emptying <= there:
+        each = _ranks_per_node(case)
+        slots, emptying = slots_of(case, cache), eviction_nbytes(case, cache) * each
+        if 2 * slots * case.nbytes * each + emptying <= there:
             continue
         need = slots * _need(case) + emptying
         if need > there:
-            ranks = counted(case.placement.ranks_per_node, "rank")
+            ranks = counted(each, "rank")
             raise UsageError(
                 f"{case} needs {format_about_nbytes(need)} of memory on each host (send and receive buffers of "
                 f"{ranks}), {format_about_nbytes(there)} can be had: choose smaller --sizes or fewer ranks"
@@ -71,7 +72,7 @@ def _check_host(cases: Sequence[Case]) -> None:
 def _check_devices(cases: Sequence[Case]) -> None:
     for case in cases:
         memories = BACKENDS[case.backend].devices()
-        ranks = -(-case.placement.ranks_per_node // max(1, len(memories)))
+        ranks = -(-_ranks_per_node(case) // max(1, len(memories)))
         # A device gives memory when it is asked for, and not, as a host does, when it is written to.
         need = 2 * case.nbytes * ranks
         if memories and need > min(memories):
@@ -85,7 +86,7 @@ def _largest_of_each_kind(cases: Sequence[Case]) -> list[Case]:
     """Return the cases that need most among those alike but for their size."""
     largest: dict[object, Case] = {}
     for case in cases:
-        kind = (case.operation, case.dtype, case.placement, case.traffic, case.device, case.buffers)
+        kind = (case.operation, case.dtype, len(case.company), case.placement, case.traffic, case.device, case.buffers)
         known = largest.setdefault(kind, case)
         if case.nbytes > known.nbytes:
             largest[kind] = case
@@ -100,4 +101,9 @@ def _need(case: Case) -> int:
         sent = sum(segment.count for segment in operation.sends(case.exchange, rank))
         received = sum(segment.count for segment in operation.expects(case.exchange, rank))
         needs.append((max(sent, received) if case.in_place else sent + received) * itemsize)
-    return sum(sorted(needs)[: case.placement.ranks_per_node])
+    return sum(sorted(needs * len(case.company))[: _ranks_per_node(case)])
+
+
+def _ranks_per_node(case: Case) -> int:
+    """Return the ranks of one host that communicate, those of all groups that do so at once."""
+    return case.placement.ranks_per_node if len(case.company) == 1 else case.world.ranks_per_node

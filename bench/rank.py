@@ -19,6 +19,7 @@ from collmark.core.case import Case
 from collmark.core.errors import MeasurementError, UnavailableError, one_line
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.payload import Segment
+from collmark.core.record import Evidence
 from collmark.kernels.buffer import Comparison
 from collmark.kernels.cache import Eviction
 from collmark.kernels.loop import asynchronous_loop, back_to_back, blocking_loop
@@ -36,9 +37,12 @@ class Reserve(msgspec.Struct, frozen=True, tag=True):
 
 
 class Bind(msgspec.Struct, frozen=True, tag=True):
-    """Allocate buffers for a case and choose its function; cold buffers are those that `cache` bytes do not hold."""
+    """Allocate buffers for cases on groups of ranks and choose the function; cold buffers exceed `cache` bytes.
 
-    case: Case
+    A rank takes part in one of the cases, or waits.
+    """
+
+    cases: tuple[Case, ...]
     cache: int = 0
 
 
@@ -86,6 +90,12 @@ class TellTime(msgspec.Struct, frozen=True, tag=True):
     count: int
 
 
+class Testify(msgspec.Struct, frozen=True, tag=True):
+    """Tell which link a group of ranks, all of them on one host or not, communicates over."""
+
+    one_host: bool
+
+
 class Listen(msgspec.Struct, frozen=True, tag=True):
     """Watch for gaps for a moment, together with all other ranks."""
 
@@ -99,8 +109,31 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
 
 
 Command = (
-    Reserve | Bind | Prepare | Neutralise | Once | Block | Compare | CountThreads | Listen | TellTime | Release | Stop
-)
+    Reserve | Bind | Prepare | Neutralise | Once | Block | Compare | CountThreads | Testify | Listen | TellTime
+    | Release | Stop
+)  # fmt: skip
+
+
+class Waiting:
+    """What a rank is bound to while others communicate."""
+
+    send = receive = None
+
+    def __init__(self, program: Program | None) -> None:
+        self.program = program
+
+    def call(self) -> None:
+        """Do nothing."""
+
+    def overlapping(self, _compute: int) -> None:
+        """No call, and nothing to overlap with."""
+
+    def device_time(self) -> int:
+        """No device works."""
+        return 0
+
+    def release(self) -> None:
+        """No buffers."""
 
 
 class Rank:
@@ -133,6 +166,8 @@ class Rank:
         self._arm = arm
         self._meter = ThreadMeter()
         self._case: Case | None = None
+        self._batch = 1
+        self._shift = 0
         self._bounds: list[Bound] = []
         self._calls: list[Callable[[], object]] = []
         self._program: Program | None = None
@@ -150,19 +185,37 @@ class Rank:
         except MemoryError as error:
             raise UnavailableError(f"{eviction} B to empty the caches with do not fit into memory") from error
 
-    def bind(self, case: Case, cache: int = 0) -> None:
-        """Allocate buffers for `case` and choose its function; `cache` bytes are to be emptied for cold buffers."""
+    def bind(self, cases: Sequence[Case], cache: int = 0) -> None:
+        """Allocate buffers for the one of `cases` that this rank takes part in, if any, and choose its function.
+
+        `cache` bytes are to be emptied for cold buffers. The cases differ in their group alone: a rank that waits goes
+        through as many turns as the others.
+        """
         self.release()
-        operation = OPERATIONS[case.operation]
-        self._bounds = [self.session.bind(case, slot) for slot in range(slots_of(case, cache))]
+        case = next((case for case in cases if self.rank in case.members), None)
+        slots = range(slots_of(cases[0], cache))
+        group = cases[0].group
+        if group is not None:
+            self.session.arrange(group)
+        if case is None:
+            idle = None if self.session.timer is None else Program([])
+            self._bounds = [Waiting(idle) for _slot in slots]
+        else:
+            self._bounds = [self.session.bind(case, slot) for slot in slots]
         programs = [bound.program for bound in self._bounds if bound.program is not None]
         self._program = Program.in_turn(programs) if programs else None
-        self._calls = back_to_back([bound.call for bound in self._bounds], case.batch)
+        self._batch = cases[0].batch
+        self._calls = back_to_back([bound.call for bound in self._bounds], self._batch)
         self._turn = 0
-        self._evicts = eviction_nbytes(case, cache) > 0
+        self._evicts = eviction_nbytes(cases[0], cache) > 0
         self._case = case
-        self._sends = operation.sends(case.exchange, self.rank)
-        self._expects = operation.expects(case.exchange, self.rank)
+        self._sends, self._expects = (), ()
+        if case is not None:
+            operation, place = OPERATIONS[case.operation], case.members.index(self.rank)
+            self._sends = operation.sends(case.exchange, place)
+            self._expects = operation.expects(case.exchange, place)
+            # What comes from the same place in another group is wrong, and unlike what is of the epoch before.
+            self._shift = 0 if case.group is None else 2 * case.group.index
         self._meter.start()
 
     def prepare(self, epoch: int, *, poison: bool, slot: int = 0) -> None:
@@ -171,7 +224,7 @@ class Rank:
         if poison and bound.receive is not None:
             bound.receive.poison()
         if bound.send is not None and self._sends:
-            bound.send.write(self._sends, epoch)
+            bound.send.write(self._sends, epoch + self._shift)
 
     def neutralise(self) -> None:
         """Let reductions in place be repeated without overflow, and let none meet what other cases left behind."""
@@ -193,8 +246,6 @@ class Rank:
         With `compute`, every rank computes for so many ns between a non-blocking call and its wait; UnavailableError
         where the case is none.
         """
-        case = self._case
-        assert case is not None, "a case is bound before it is used"
         if compute:
             program = self._bound(0).overlapping(compute)
             if program is None or self.session.timer is None:
@@ -202,7 +253,7 @@ class Rank:
             return self._timed(count, timeout, [], program)
         parts, starts = [], []
         for first, part in self._turns(count):
-            parts.append(self._timed(part, timeout, self._calls, self._program, batch=case.batch, first=first))
+            parts.append(self._timed(part, timeout, self._calls, self._program, batch=self._batch, first=first))
             starts.append(self.agreed_I)
         self.agreed_I = None if starts[0] is None else np.concatenate([one for one in starts if one is not None])
         return np.concatenate(parts, axis=1)
@@ -259,7 +310,7 @@ class Rank:
         bound = self._bound(slot)
         if bound.receive is None or not self._expects:
             return Comparison(checked=0, wrong=0)
-        return bound.receive.compare(self._expects, epoch)
+        return bound.receive.compare(self._expects, epoch + self._shift)
 
     def count_threads(self) -> int:
         """Return the threads that ran since the case was bound; 0 where the system does not tell."""
@@ -271,6 +322,10 @@ class Rank:
             bound.release()
         self._bounds = []
         self._case = self._program = None
+
+    def evidence(self, *, one_host: bool) -> Evidence:
+        """Return which link this rank and its peers, all of them on one host or not, communicate over."""
+        return self.session.evidence(one_host=one_host)
 
     def _bound(self, slot: int) -> Bound:
         assert self._bounds, "a case is bound before it is used"

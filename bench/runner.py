@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -14,6 +15,8 @@ from collmark.core.case import Case
 from collmark.core.plan import Plan
 from collmark.core.record import Record, Sentinel
 from collmark.core.store import Writer
+
+T = TypeVar("T")
 
 SENTINEL_SHARE = 0.25  # of a case's budget
 LEAST_BUDGET = 0.02  # s: below it a case would not get past its checks
@@ -34,9 +37,9 @@ class BudgetSpent(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 RunnerEvent = Progress | Finished | BudgetSpent
 
 
-def shuffled(cases: Sequence[Case], seed: int, launch: int) -> list[Case]:
-    """Return the cases in the order of a launch: a fresh shuffle, the same for everybody who knows the seed."""
-    order = list(cases)
+def shuffled(companies: Sequence[T], seed: int, launch: int) -> list[T]:
+    """Return what is measured in the order of a launch: a fresh shuffle, the same for everybody who knows the seed."""
+    order = list(companies)
     random.Random(f"{seed}/{launch}").shuffle(order)  # noqa: S311 - an order, not a secret
     return order
 
@@ -89,30 +92,41 @@ def run_launch(
     """
     measurement = Measurement(team, terms, is_stopping, report)
     ends = team.now() + budget
-    schedule = _schedule(shuffled(cases, plan.seed, terms.launch), sentinel_of(cases))
+    wanted, repeated = {case.key for case in cases}, sentinel_of(cases)
+    schedule = _schedule(shuffled(companies(cases), plan.seed, terms.launch), repeated.company)
     team.reserve(
         max(pool_nbytes(case, terms.cache) for case in cases),
         max(eviction_nbytes(case, terms.cache) for case in cases),
     )
-    for position, (case, sentinel) in enumerate(schedule):
+    for position, (company, sentinel) in enumerate(schedule):
         seconds = allowance(plan.case_budget, ends - team.now(), len(schedule) - position)
         if seconds < LEAST_BUDGET:
-            yield BudgetSpent(cases=sum(mark is None for _case, mark in schedule[position:]))
+            left = [company for company, mark in schedule[position:] if mark is None]
+            yield BudgetSpent(cases=sum(case.key in wanted for company in left for case in company))
             return
         if sentinel is not None:
             seconds *= SENTINEL_SHARE
-        measured = measurement.measure(case, seconds, sentinel)
-        yield Finished(record=writer.append(measured.record, measured.layers_SRI))
+        for measured in measurement.measure(company, seconds, sentinel):
+            # A launch that is resumed may want one group of several; the sentinel is one case.
+            if measured.record.case.key in (wanted if sentinel is None else {repeated.key}):
+                yield Finished(record=writer.append(measured.record, measured.layers_SRI))
 
 
-def _schedule(order: list[Case], sentinel: Case) -> list[tuple[Case, Sentinel | None]]:
-    """Return the cases of a launch with the sentinel's repeats at start, middle and end."""
-    rows: list[tuple[Case, Sentinel | None]] = [(case, None) for case in order]
+def companies(cases: Sequence[Case]) -> list[tuple[Case, ...]]:
+    """Return cases with those that are measured at once with them, in their order."""
+    return list({case.company[0].key: case.company for case in cases}.values())
+
+
+def _schedule(
+    order: list[tuple[Case, ...]], repeated: tuple[Case, ...]
+) -> list[tuple[tuple[Case, ...], Sentinel | None]]:
+    """Return what is measured at once in a launch, with the sentinel's repeats at start, middle and end."""
+    rows: list[tuple[tuple[Case, ...], Sentinel | None]] = [(company, None) for company in order]
     middle = len(rows) // 2
     return [
-        (sentinel, Sentinel.START),
+        (repeated, Sentinel.START),
         *rows[:middle],
-        (sentinel, Sentinel.MIDDLE),
+        (repeated, Sentinel.MIDDLE),
         *rows[middle:],
-        (sentinel, Sentinel.END),
+        (repeated, Sentinel.END),
     ]

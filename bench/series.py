@@ -24,18 +24,23 @@ class Series:
         What is repeated.
     rule : StoppingRule
         Judges T at each look.
+
+    Attributes
+    ----------
+    count : int
+        Repetitions so far.
     """
 
     def __init__(self, case: Case, rule: StoppingRule) -> None:
         self.rule = rule
         self.count = 0
-        self._case = case
+        self.case = case
         self._blocks: list[Stamps] = []
         self._error = 0.0
         self._is_apart = False
 
     def add(self, block: Stamps) -> None:
-        """Take the stamps of some more repetitions."""
+        """Take the stamps of some more repetitions, those of the case's ranks."""
         self._blocks.append(block)
         self.count += block.repetitions
 
@@ -48,7 +53,7 @@ class Series:
         return msgspec.structs.replace(stamps, error=max(stamps.error, self._error))
 
     def _times(self) -> NDArray[np.float64]:
-        return repetition_times(self.stamps, self._case.estimand, self._case.messages)
+        return repetition_times(self.stamps, self.case.estimand, self.case.messages)
 
     def look(self, *, is_over: bool) -> None:
         """Judge all repetitions so far; `is_over` where there are fewer than were asked for."""

@@ -14,6 +14,7 @@ import msgspec
 from collmark.bench.start_page import BlockTimer
 from collmark.core.case import Case
 from collmark.core.expansion import Capability
+from collmark.core.grouping import Group
 from collmark.core.plan import Plan
 from collmark.core.record import Evidence
 from collmark.kernels.buffer import Buffer
@@ -106,6 +107,9 @@ class Session(Protocol):
     def reserve(self, nbytes: int) -> None:
         """Allocate buffers of `nbytes`, the largest that any case will ask for, once and before all others."""
 
+    def arrange(self, group: Group) -> None:
+        """Make the communicators of all groups of an arrangement, where there are none yet; all ranks call it."""
+
     def bind(self, case: Case, slot: int) -> Bound:
         """Take the so-manieth pair of buffers and choose the function; UnavailableError where that cannot be done."""
 
@@ -115,8 +119,8 @@ class Session(Protocol):
     def facts(self) -> Mapping[str, str]:
         """Library versions and the settings in force."""
 
-    def evidence(self) -> Evidence:
-        """The link that ranks communicate over, and how that is known."""
+    def evidence(self, *, one_host: bool) -> Evidence:
+        """The link that ranks communicate over, all of them on one host or not, and how that is known."""
 
     def close(self) -> None:
         """Give everything back."""

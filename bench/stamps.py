@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +62,11 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
         starts = None if self.starts_I is None else self.starts_I[cut:]
         return msgspec.structs.replace(self, layers_SRI=self.layers_SRI[:, :, cut:], starts_I=starts)
 
-    def first_ranks(self, count: int) -> Stamps:
-        """Return the stamps of ranks 0 to `count` - 1."""
-        return msgspec.structs.replace(self, layers_SRI=self.layers_SRI[:, :count])
+    def of(self, members: Sequence[int]) -> Stamps:
+        """Return the stamps of some ranks, in their order."""
+        if len(members) == self.layers_SRI.shape[1]:
+            return self
+        return msgspec.structs.replace(self, layers_SRI=self.layers_SRI[:, list(members)])
 
     def tells(self, seconds: float) -> bool:
         """Whether the clocks are good enough for entries and exits of several ranks to tell such a time of a call."""

@@ -61,7 +61,7 @@ def summarise_ranks(case: Case, stamps: Stamps, cut: int) -> Ranks:
     """Return what differs between the ranks that take part, over the repetitions that were not cut."""
     steady = stamps.after(cut)
     if OPERATIONS[case.operation].pair:
-        steady = steady.first_ranks(PAIR)  # the others idle: they come early, take no time, and are never late
+        steady = steady.of(range(PAIR))  # the others idle: they come early, take no time, and are never late
     seconds_I = repetition_times(steady, case.estimand, case.messages)
     enter, left, local_RI = steady.layers_SRI[ENTER], steady.layers_SRI[EXIT], steady.local_RI
     comparable = steady.comparable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -25,6 +25,7 @@ from collmark.bench.rank import (
     Rank,
     Release,
     Reserve,
+    Testify,
 )
 from collmark.bench.stamps import Stamps
 from collmark.bench.watchdog import Watchdog
@@ -57,8 +58,11 @@ class Team(Protocol):
     def reserve(self, nbytes: int, eviction: int) -> None:
         """Allocate the largest buffers, and what drives them out of the caches, once and before all others."""
 
-    def bind(self, case: Case, cache: int) -> None:
-        """Bind a case on every rank; UnavailableError names the first rank that cannot."""
+    def evidence_of(self, case: Case) -> Evidence:
+        """Return which link the ranks of a case, which is bound, communicate over."""
+
+    def bind(self, cases: Sequence[Case], cache: int) -> None:
+        """Bind cases on groups of ranks that communicate at once; UnavailableError names the first rank that cannot."""
 
     def prepare(self, epoch: int, *, poison: bool, slot: int) -> None:
         """Write the payload of an epoch on every rank, into one pair of buffers."""
@@ -72,8 +76,8 @@ class Team(Protocol):
     def block(self, count: int, timeout: float, compute: int = 0) -> Stamps:
         """Time `count` repetitions on every rank; with `compute`, each computes for so many ns inside."""
 
-    def compare(self, epoch: int, slot: int) -> Check:
-        """Compare what every rank received in one pair of buffers."""
+    def compare(self, epoch: int, slot: int, groups: Sequence[Sequence[int]]) -> list[Check]:
+        """Compare what every rank received in one pair of buffers; return a check for each group of ranks."""
 
     def count_threads(self) -> tuple[int, int]:
         """Return the threads that ran on the busiest host, and the cores they may run on."""
@@ -82,10 +86,11 @@ class Team(Protocol):
         """Free the buffers."""
 
 
-def combined(comparisons: Sequence[Comparison]) -> Check:
-    """Return the comparisons of all ranks, in rank order, as one check."""
-    first = next((f"rank {rank}, {c.first}" for rank, c in enumerate(comparisons) if c.wrong), "")
-    return Check(checked=sum(c.checked for c in comparisons), wrong=sum(c.wrong for c in comparisons), first=first)
+def combined(comparisons_R: Sequence[Comparison], members: Sequence[int]) -> Check:
+    """Return the comparisons of some of all ranks as one check."""
+    own = [(rank, comparisons_R[rank]) for rank in members]
+    first = next((f"rank {rank}, {c.first}" for rank, c in own if c.wrong), "")
+    return Check(checked=sum(c.checked for _rank, c in own), wrong=sum(c.wrong for _rank, c in own), first=first)
 
 
 class Starts:
@@ -159,8 +164,10 @@ class ProcessTeam:
     ) -> None:
         self.ranks = hub.ranks
         self.common = common
-        self.evidence = local.session.evidence()
         self._hub = hub
+        self._one_host = self._is_one_host(range(hub.ranks))
+        self.evidence = local.evidence(one_host=self._one_host)
+        self._evidence_of: dict[tuple[int, ...], Evidence] = {}
         self._local = local
         self._starts = starts
         self._cores = cores
@@ -181,11 +188,24 @@ class ProcessTeam:
         """Allocate the largest buffers, and what drives them out of the caches, on every rank."""
         self._everywhere(Reserve(nbytes=nbytes, eviction=eviction))
 
-    def bind(self, case: Case, cache: int) -> None:
-        """Bind a case on every rank."""
-        self._starts.what = str(case)
-        self._batch = case.batch
-        self._everywhere(Bind(case=case, cache=cache))
+    def _is_one_host(self, members: Iterable[int]) -> bool:
+        return len({self._hub.hellos[rank].network for rank in members}) == 1
+
+    def evidence_of(self, case: Case) -> Evidence:
+        """Return which link the ranks of a case, which is bound, communicate over."""
+        members, one_host = tuple(case.members), self._is_one_host(case.members)
+        if one_host == self._one_host:
+            return self.evidence
+        if members not in self._evidence_of:
+            replies = self._everywhere(Testify(one_host=one_host))
+            self._evidence_of[members] = msgspec.msgpack.decode(replies[members[0]], type=Evidence)
+        return self._evidence_of[members]
+
+    def bind(self, cases: Sequence[Case], cache: int) -> None:
+        """Bind cases on groups of ranks that communicate at once."""
+        self._starts.what = str(cases[0])
+        self._batch = cases[0].batch
+        self._everywhere(Bind(cases=tuple(cases), cache=cache))
 
     def prepare(self, epoch: int, *, poison: bool, slot: int) -> None:
         """Write the payload of an epoch on every rank, into one pair of buffers."""
@@ -216,10 +236,11 @@ class ProcessTeam:
             starts = np.array(self._starts.agreed, dtype=np.int64)
         return Stamps(layers_SRI=layers_SRI, starts_I=starts, comparable=True, error=self.common.error, batch=batch)
 
-    def compare(self, epoch: int, slot: int) -> Check:
-        """Compare what every rank received in one pair of buffers."""
+    def compare(self, epoch: int, slot: int, groups: Sequence[Sequence[int]]) -> list[Check]:
+        """Compare what every rank received in one pair of buffers; return a check for each group of ranks."""
         replies = self._everywhere(Compare(epoch=epoch, slot=slot))
-        return combined([msgspec.msgpack.decode(reply, type=Comparison) for reply in replies])
+        comparisons_R = [msgspec.msgpack.decode(reply, type=Comparison) for reply in replies]
+        return [combined(comparisons_R, members) for members in groups]
 
     def count_threads(self) -> tuple[int, int]:
         """Return the threads that ran on the busiest host, and the cores they may run on."""
@@ -275,8 +296,8 @@ def perform(rank: Rank, command: Command) -> bytes:
     match command:
         case Reserve(nbytes=nbytes, eviction=eviction):
             rank.reserve(nbytes, eviction)
-        case Bind(case=case, cache=cache):
-            rank.bind(case, cache)
+        case Bind(cases=cases, cache=cache):
+            rank.bind(cases, cache)
         case Prepare(epoch=epoch, poison=poison, slot=slot):
             rank.prepare(epoch, poison=poison, slot=slot)
         case Neutralise():
@@ -290,15 +311,18 @@ def perform(rank: Rank, command: Command) -> bytes:
 
 def _found(rank: Rank, command: Command) -> bytes:
     """Return what a command asks for."""
+    reply: bytes = b""
     match command:
         case Block(count=count, timeout=timeout, compute=compute):
-            return rank.block(count, timeout, compute).tobytes()
+            reply = rank.block(count, timeout, compute).tobytes()
         case Once(timeout=timeout, slot=slot):
-            return rank.once(timeout, slot).tobytes()
+            reply = rank.once(timeout, slot).tobytes()
         case Compare(epoch=epoch, slot=slot):
-            return msgspec.msgpack.encode(rank.compare(epoch, slot))
+            reply = msgspec.msgpack.encode(rank.compare(epoch, slot))
         case CountThreads():
-            return rank.count_threads().to_bytes(4, "little")
+            reply = rank.count_threads().to_bytes(4, "little")
+        case Testify(one_host=one_host):
+            reply = msgspec.msgpack.encode(rank.evidence(one_host=one_host))
         case Listen():
-            return msgspec.msgpack.encode(watch_rank())
-    return b""
+            reply = msgspec.msgpack.encode(watch_rank())
+    return reply

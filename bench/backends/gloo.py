@@ -37,12 +37,15 @@ class GlooSession(TorchSession):
             "loop": "torch.distributed's public functions from Python",
         }
 
-    def evidence(self) -> Evidence:
+    def evidence(self, *, one_host: bool) -> Evidence:
         """Tier from the hosts and the interface."""
-        if self.world.one_host and self._interface == LOOPBACK.get(sys.platform):
+        if one_host and self._interface == LOOPBACK.get(sys.platform):
             because = [f"all ranks on one host, gloo bound to {self._interface} by GLOO_SOCKET_IFNAME"]
             return Evidence(tier=Tier.LOOPBACK, because=because)
-        if self.world.one_host:
+        if one_host and not self.world.one_host and sys.platform == "linux":
+            because = ["all ranks of the group on one host: Linux routes what is for an address of its own over lo"]
+            return Evidence(tier=Tier.LOOPBACK, because=because)
+        if one_host:
             return Evidence(tier=Tier.UNKNOWN, because=[f"one host, interface {self._interface or 'not known'}"])
         return Evidence(tier=Tier.TCP, because=["several hosts; gloo's transport is TCP"])
 

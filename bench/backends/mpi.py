@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from collmark.core.case import Case, Form
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import UnavailableError
 from collmark.core.expansion import Capability
+from collmark.core.grouping import Group, groups_of
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Tier
 from collmark.core.record import Evidence
@@ -69,6 +71,7 @@ class MpiSession:
         self.timer = self._make_timer(load_loop())
         self.clock = time.monotonic_ns
         self._pools: list[NDArray[np.uint8]] = []
+        self._comms: dict[str, Any] = {}
 
     def _check_ranks(self) -> None:
         found, version = self.mpi.COMM_WORLD.Get_size(), _version(self.mpi)
@@ -118,6 +121,14 @@ class MpiSession:
         for pool in self._pools:
             pool.fill(0)  # pages are there before anything is timed
 
+    def arrange(self, group: Group) -> None:
+        """Make the communicators of an arrangement, where there are none yet; all ranks call it."""
+        if group.arrangement not in self._comms:
+            each = groups_of(group.arrangement, group.world, group.company)
+            own = next(one.index for one in each if self.world.rank in one.members)
+            comm = self._comms[group.arrangement] = self.comm.Split(own, self.world.rank)
+            comm.Set_errhandler(self.mpi.ERRORS_RETURN)
+
     def bind(self, case: Case, slot: int) -> MpiBound:
         """Take views of the buffers and make the program."""
         return MpiBound(self, case, slot)
@@ -133,7 +144,7 @@ class MpiSession:
         """Return the words of the handles that a case needs."""
         word, mpi = self.mpi._handleof, self.mpi  # noqa: SLF001 - mpi4py documents it for this purpose
         return Handles(
-            comm=word(self.comm),
+            comm=word(self.comm if case.group is None else self._comms[case.group.arrangement]),
             element=word(getattr(mpi, TYPES[case.dtype])),
             byte=word(mpi.BYTE),
             op=word(getattr(mpi, case.reduction.upper()) if case.reduction else mpi.OP_NULL),
@@ -160,19 +171,20 @@ class MpiSession:
             else "Python, MPI's functions through ctypes: the native loop was not built",
         }
 
-    def evidence(self) -> Evidence:
+    def evidence(self, *, one_host: bool) -> Evidence:
         """Tier from the hosts and from what this process shares with others."""
-        if not self.world.one_host:
+        if not one_host:
             return Evidence(tier=Tier.UNKNOWN, because=["several hosts; MPI does not tell which link it uses"])
         segments = shared_segments()
         if self.world.ranks > 1 and segments:
-            because = ["all ranks on one host", f"rank 0 maps {', '.join(segments)}"]
+            because = ["all ranks on one host", f"rank {self.world.rank} maps {', '.join(segments)}"]
             return Evidence(tier=Tier.SHARED_MEMORY, because=because)
         return Evidence(tier=Tier.UNKNOWN, because=["one host; no segment of MPI's in shared memory was found"])
 
     def close(self) -> None:
         """Leave MPI."""
-        self.comm.Free()
+        for comm in (*self._comms.values(), self.comm):
+            comm.Free()
         self.mpi.Finalize()
 
 
@@ -180,7 +192,8 @@ class MpiBound:
     """A case bound to buffers on one rank."""
 
     def __init__(self, session: MpiSession, case: Case, slot: int) -> None:
-        operation, exchange, rank = OPERATIONS[case.operation], case.exchange, session.world.rank
+        operation, exchange = OPERATIONS[case.operation], case.exchange
+        rank = case.members.index(session.world.rank)
         sent = sum(segment.count for segment in operation.sends(exchange, rank))
         received = sum(segment.count for segment in operation.expects(exchange, rank))
         begin, own = slot * spacing(case.nbytes), 0

@@ -132,11 +132,11 @@ class NcclSession(TorchSession):
         stream.synchronize()
         return statistics.median(seconds)
 
-    def evidence(self) -> Evidence:
+    def evidence(self, *, one_host: bool) -> Evidence:
         """What torch can tell of the link, which is not its class."""
         if self._is_shared:
             return Evidence(tier=Tier.SHARED_GPU, because=[SHARED, "over sockets, as between hosts"])
-        if not self.world.one_host:
+        if not one_host:
             return Evidence(tier=Tier.UNKNOWN, because=["several hosts; torch does not tell which link NCCL uses"])
         return Evidence(tier=Tier.UNKNOWN, because=["one host", self._peer_words()])
 

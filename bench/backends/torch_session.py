@@ -16,6 +16,7 @@ from collmark.core.case import Case
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import UnavailableError
 from collmark.core.expansion import Capability
+from collmark.core.grouping import Group, groups_of
 from collmark.core.operation_table import OPERATIONS
 from collmark.kernels.buffer import HostBuffer, PayloadBuffer
 
@@ -68,6 +69,7 @@ class TorchSession:
         self.clock = time.monotonic_ns
         self.timeout = timedelta(seconds=10 * world.timeout)
         self._pools: list[Tensor] = []
+        self._groups: dict[str, object] = {}
 
     def open_store(self) -> TCPStore:
         """Return a store of our own, at a port of rank 0 that all ranks are told."""
@@ -101,6 +103,15 @@ class TorchSession:
             msg = f"2 buffers of {nbytes} B do not fit into memory ({self.place}): choose smaller --sizes"
             raise UnavailableError(msg) from error
 
+    def arrange(self, group: Group) -> None:
+        """Make the process groups of an arrangement, where there are none yet; all ranks call it."""
+        if group.arrangement in self._groups:
+            return
+        for one in groups_of(group.arrangement, group.world, group.company):
+            made = self.dist.new_group(list(one.members), timeout=self.timeout)
+            if self.world.rank in one.members:
+                self._groups[group.arrangement] = made
+
     def bind(self, case: Case, slot: int) -> TorchBound:
         """Take views of the buffers and choose the function."""
         return TorchBound(self, case, slot)
@@ -118,7 +129,8 @@ class TorchSession:
 
     def call_of(self, case: Case, send: Tensor, receive: Tensor) -> Callable[[], object]:
         """Return the operation, without arguments."""
-        call = Call(self.dist, case, self.world.rank, send=send, receive=receive, acknowledgement=self._pools[2])
+        group = None if case.group is None else self._groups[case.group.arrangement]
+        call = Call(self.dist, case, self.world.rank, group, send=send, receive=receive, acknowledgement=self._pools[2])
         return self.calls[case.operation](call)
 
     def synchronize(self) -> None:
@@ -139,7 +151,8 @@ class TorchBound:
     program = None
 
     def __init__(self, session: TorchSession, case: Case, slot: int) -> None:
-        operation, exchange, rank = OPERATIONS[case.operation], case.exchange, session.world.rank
+        operation, exchange = OPERATIONS[case.operation], case.exchange
+        rank = case.members.index(session.world.rank)
         sent = sum(segment.count for segment in operation.sends(exchange, rank))
         received = sum(segment.count for segment in operation.expects(exchange, rank))
         if case.in_place:

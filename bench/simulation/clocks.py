@@ -37,14 +37,22 @@ class PlantedClocks:
     def reading(self, rank: int, moment: int) -> int:
         """Return what the clock of a rank's host reads at a true moment, ns."""
         host = self.host_R[rank]
-        is_set = host and host == self.host_R[-1] and moment >= self._plan.clock_jump_at * SECOND
-        jump = self._plan.clock_jump * SECOND if is_set else 0.0
+        jump = self._jump(rank) if moment >= self._plan.clock_jump_at * SECOND else 0.0
         return moment + round(float(self._ahead_H[host] + self._drift_H[host] * moment + jump))
 
     def moment(self, rank: int, reading: int) -> int:
-        """Return the true moment at which a rank's clock, if it was not set, shows a reading, ns."""
+        """Return the true moment from which on a rank's clock shows a reading or more, ns."""
+        host, set_at = self.host_R[rank], self._plan.clock_jump_at * SECOND
+        jump = self._jump(rank)
+        before, after = (
+            float((reading - self._ahead_H[host] - forward) / (1 + self._drift_H[host])) for forward in (0.0, jump)
+        )
+        return round(before if before < set_at else max(set_at, after))
+
+    def _jump(self, rank: int) -> float:
+        """Return by how much a rank's clock is set forward, ns: that of the last host, and never rank 0's."""
         host = self.host_R[rank]
-        return round(float((reading - self._ahead_H[host]) / (1 + self._drift_H[host])))
+        return self._plan.clock_jump * SECOND if host and host == self.host_R[-1] else 0.0
 
     def exchanges(self, rank: int, begin: int, count: int) -> NDArray[np.int64]:
         """Return what rank 0 and another read while they exchange so many messages, ns, shape (count, 3)."""

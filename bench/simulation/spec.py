@@ -12,6 +12,7 @@ from collmark.core.bounds import LARGEST, Count, Share
 from collmark.core.case import Buffers, Cadence, Case
 from collmark.core.decoding import decoded, unknown_key
 from collmark.core.errors import PlanError, UsageError
+from collmark.core.grouping import Company
 from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
@@ -45,6 +46,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Share of T that calls back to back save.
     cold : float
         Factor on T where buffers rotate.
+    contention : float
+        Factor on T where several groups of ranks communicate at once.
     skew : float
         Standard deviation of the ranks' entries around the agreed start.
     straggler_rank, straggler_delay : int, float
@@ -82,6 +85,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     contamination: tuple[Factor, Factor] = (1.5, 4.0)
     pipelined: Share = 0.0
     cold: Factor = 1.0
+    contention: Factor = 1.0
     skew: Duration = 1e-6
     straggler_rank: RankOrNone = -1
     straggler_delay: Duration = 0.0
@@ -111,6 +115,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         changed = self.cold if case.buffers is Buffers.ROTATED else 1.0
         if case.cadence is Cadence.STREAMING:
             changed *= 1 - self.pipelined
+        if case.group is not None and case.group.company is Company.TOGETHER:
+            changed *= self.contention
         return changed * self._plain_seconds(case)
 
     def _plain_seconds(self, case: Case) -> float:

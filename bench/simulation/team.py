@@ -19,6 +19,7 @@ from collmark.bench.team import combined
 from collmark.core.case import Case
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import InterruptedRunError
+from collmark.core.grouping import Group
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.payload import Segment
 from collmark.core.placement import Tier
@@ -59,20 +60,20 @@ class SimulatedBound:
 class Received(HostBuffer):
     """A receive buffer that is filled when it is looked at."""
 
-    def __init__(self, mail: Mail, rank: int, count: int, case: Case) -> None:
+    def __init__(self, mail: Mail, place: int, count: int, case: Case) -> None:
         dtype = DTYPES[case.dtype]
         super().__init__(np.zeros(count, dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks)
         self._mail = mail
-        self._rank = rank
+        self._place = place
 
     def compare(self, segments: Sequence[Segment], epoch: int) -> Comparison:
         """Compare every element with the payload of an epoch."""
-        self._mail.deliver_to(self._rank, self.array)
+        self._mail.deliver_to(self._place, self.array)
         return super().compare(segments, epoch)
 
 
 class Mail:
-    """Moves a case's data between the simulated ranks, and plants the wrong element."""
+    """Moves a case's data between its simulated ranks, and plants the wrong element."""
 
     def __init__(self, world: World, case: Case) -> None:
         self._world = world
@@ -80,15 +81,15 @@ class Mail:
         self.sends: dict[int, HostBuffer] = {}
         self._delivered: tuple[int, list[NDArray[np.float64]]] = (-1, [])
 
-    def deliver_to(self, rank: int, receive: NDArray[np.generic]) -> None:
-        """Fill the receive array of one rank from what all ranks send now."""
+    def deliver_to(self, place: int, receive: NDArray[np.generic]) -> None:
+        """Fill the receive array of one of the case's ranks from what all of them send now."""
         dtype, plan = DTYPES[self._case.dtype], self._world.simulation
         if self._delivered[0] != self._world.calls:
-            sends = [dtype.decode(self.sends[r].array) for r in range(self._world.ranks)]
+            sends = [dtype.decode(self.sends[r].array) for r in range(self._case.placement.ranks)]
             self._delivered = (self._world.calls, deliver(self._case, sends))
-        received = dtype.encode(self._delivered[1][rank].astype(np.int64))
+        received = dtype.encode(self._delivered[1][place].astype(np.int64))
         receive[...] = received[: receive.size]
-        if rank == plan.wrong_rank and self._world.calls > plan.wrong_after and receive.size:
+        if self._case.members[place] == plan.wrong_rank and self._world.calls > plan.wrong_after and receive.size:
             bits = receive.view(dtype.unsigned_storage)
             # Not the lowest bit: an average may be off by one unit in the last place.
             bits[plan.wrong_element % receive.size] ^= 2
@@ -112,21 +113,20 @@ class SimulatedSession:
     def reserve(self, nbytes: int) -> None:
         """Nothing to allocate."""
 
+    def arrange(self, group: Group) -> None:
+        """A simulated group needs no communicator."""
+
     def bind(self, case: Case, slot: int) -> SimulatedBound:
         """Bind a case; buffers stay away where they would fill the memory."""
-        self.world.enter_case(case)
         if is_too_large(case):
             return SimulatedBound(self, None, None)
-        if (case.key, slot) not in self._mails:
-            if not slot:
-                self._mails.clear()
-            self._mails[case.key, slot] = Mail(self.world, case)
-        mail, operation, dtype = self._mails[case.key, slot], OPERATIONS[case.operation], DTYPES[case.dtype]
-        sent = sum(segment.count for segment in operation.sends(case.exchange, self.rank))
-        received = sum(segment.count for segment in operation.expects(case.exchange, self.rank))
+        mail = self._mails.setdefault((case.key, slot), Mail(self.world, case))
+        place, operation, dtype = case.members.index(self.rank), OPERATIONS[case.operation], DTYPES[case.dtype]
+        sent = sum(segment.count for segment in operation.sends(case.exchange, place))
+        received = sum(segment.count for segment in operation.expects(case.exchange, place))
         send = HostBuffer(np.zeros(sent, dtype.storage), dtype, reduction=case.reduction, ranks=case.placement.ranks)
-        mail.sends[self.rank] = send
-        return SimulatedBound(self, send, Received(mail, self.rank, received, case))
+        mail.sends[place] = send
+        return SimulatedBound(self, send, Received(mail, place, received, case))
 
     def call_through(self) -> None:
         """Call and wait."""
@@ -144,8 +144,9 @@ class SimulatedSession:
         """What is planted, as text."""
         return {"simulated": "virtual clock, no data on any link"}
 
-    def evidence(self) -> Evidence:
-        """A simulation uses no link."""
+    def evidence(self, *, one_host: bool) -> Evidence:
+        """A simulation uses no link, within a host as between hosts."""
+        _ = one_host
         return Evidence(tier=Tier.SIMULATED, because=["simulated: no link was used"])
 
     def close(self) -> None:
@@ -185,11 +186,11 @@ class SimulatedTeam:
         self.common = one_clock(ranks)
         if simulation.has_clocks:
             self._plant_clocks(PlantedClocks(simulation, nodes, ranks // nodes, launch))
-        mails: dict[tuple[str, int], Mail] = {}
+        self._mails: dict[tuple[str, int], Mail] = {}
         self._members = [
-            Rank(rank, SimulatedSession(self._world, rank, mails), self._starter(rank)) for rank in range(ranks)
+            Rank(rank, SimulatedSession(self._world, rank, self._mails), self._starter(rank)) for rank in range(ranks)
         ]
-        self.evidence = self._members[0].session.evidence()
+        self.evidence = self._members[0].evidence(one_host=nodes == 1)
         self._is_too_large = False
         self._batch = 1
 
@@ -243,12 +244,18 @@ class SimulatedTeam:
     def reserve(self, nbytes: int, eviction: int) -> None:
         """Nothing to allocate."""
 
-    def bind(self, case: Case, cache: int = CACHE) -> None:
-        """Bind a case on every rank."""
-        self._is_too_large = is_too_large(case)
-        self._batch = case.batch
+    def evidence_of(self, _case: Case) -> Evidence:
+        """Return that no link was used."""
+        return self.evidence
+
+    def bind(self, cases: Sequence[Case], cache: int = CACHE) -> None:
+        """Bind cases on groups of ranks that communicate at once."""
+        self._is_too_large = is_too_large(cases[0])
+        self._batch = cases[0].batch
+        self._mails.clear()
+        self._world.enter_cases(cases)
         for member in self._each():
-            member.bind(case, cache)
+            member.bind(cases, cache)
 
     def prepare(self, epoch: int, *, poison: bool, slot: int = 0) -> None:
         """Write the payload of an epoch on every rank."""
@@ -271,12 +278,12 @@ class SimulatedTeam:
         layers_SRI = self.common.moments(layers_SRI)
         return Stamps(layers_SRI=layers_SRI, starts_I=None, comparable=True, error=self.common.error, batch=self._batch)
 
-    def compare(self, epoch: int, slot: int = 0) -> Check:
-        """Compare what every rank received."""
-        check = combined([member.compare(epoch, slot) for member in self._each()])
+    def compare(self, epoch: int, slot: int, groups: Sequence[Sequence[int]]) -> list[Check]:
+        """Compare what every rank received; return a check for each group of ranks."""
+        comparisons_R = [member.compare(epoch, slot) for member in self._each()]
         if self._is_too_large:
-            return Check(checked=0, wrong=0, left_out="simulated: nothing was moved")
-        return check
+            return [Check(checked=0, wrong=0, left_out="simulated: nothing was moved") for _members in groups]
+        return [combined(comparisons_R, members) for members in groups]
 
     def count_threads(self) -> tuple[int, int]:
         """A virtual clock is not disturbed by threads."""

@@ -5,7 +5,7 @@ Legend: R ranks. Times are ns unless named otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,28 @@ class Outcome:
         self.device_R = device_R
 
 
+class _Draw:
+    """T of one case, call by call: model x launch level x autoregressive noise x contamination x drift."""
+
+    def __init__(self, plan: Simulation, case: Case, launch: int, random: np.random.Generator) -> None:
+        self._plan = plan
+        self._random = random
+        self._seconds = plan.seconds(case)
+        words = np.frombuffer(case.key.encode().ljust(-(-len(case.key) // 4) * 4), dtype=np.uint32)
+        level = np.random.default_rng([plan.seed, launch, *words.tolist()])
+        self._level = float(level.normal(0.0, plan.launch_sd)) if plan.launch_sd else 0.0
+        self._noise = float(random.normal())
+
+    def seconds(self, start: int) -> float:
+        """Return T of the next call, which starts at a virtual time in ns, in s."""
+        plan, rho = self._plan, self._plan.autocorrelation
+        self._noise = rho * self._noise + float(np.sqrt(1 - rho * rho) * self._random.normal())
+        seconds = self._seconds * float(np.exp(self._level + plan.within_cv * self._noise))
+        if plan.contaminated and self._random.random() < plan.contaminated:
+            seconds *= self._random.uniform(*plan.contamination)
+        return min(max(0.0, seconds * (1 + plan.drift * start / SECOND)), LONGEST_CALL)
+
+
 class World:
     """All ranks of one simulated launch.
 
@@ -52,10 +74,8 @@ class World:
         self.ranks = ranks
         self._launch = launch
         self._random = np.random.default_rng([simulation.seed, launch])
-        self._case: Case | None = None
-        self._seconds = 0.0
-        self._level = 0.0
-        self._noise = 0.0
+        self._cases: tuple[Case, ...] = ()
+        self._draws: list[_Draw] = []
         self._outcomes: list[Outcome] = []
         self._position_R = [0] * ranks
         self._is_queued_R = [False] * ranks
@@ -77,16 +97,14 @@ class World:
         """Let time go by between calls."""
         self._now_R += nanoseconds
 
-    def enter_case(self, case: Case) -> None:
-        """Start a case: its level in this launch is drawn from the launch and the case alone."""
-        if case == self._case:
-            return
-        self._case = case
-        self._seconds = self.simulation.seconds(case)
-        words = np.frombuffer(case.key.encode().ljust(-(-len(case.key) // 4) * 4), dtype=np.uint32)
-        level = np.random.default_rng([self.simulation.seed, self._launch, *words.tolist()])
-        self._level = float(level.normal(0.0, self.simulation.launch_sd)) if self.simulation.launch_sd else 0.0
-        self._noise = float(self._random.normal())
+    def enter_cases(self, cases: Sequence[Case]) -> None:
+        """Start cases, each on a group of ranks: its level is drawn from the launch and the case alone."""
+        # Ranks that waited for others have not come as far through the calls.
+        self._outcomes.clear()
+        self._position_R = [0] * self.ranks
+        if tuple(cases) != self._cases:
+            self._cases = tuple(cases)
+            self._draws = [_Draw(self.simulation, case, self._launch, self._random) for case in cases]
 
     def begin(self, rank: int) -> None:
         """Bring a rank to its entry into the next call."""
@@ -128,24 +146,27 @@ class World:
         return int(self._device_R[rank])
 
     def _simulate(self, *, agreed: bool) -> Outcome:
-        plan, case = self.simulation, self._case
-        assert case is not None, "a case is bound before it is called"
+        plan = self.simulation
+        assert self._cases, "cases are bound before they are called"
         self.calls += 1
         before = self._outcomes[-1] if self._outcomes else None
         before_R = before.exit_R if before else self._now_R
         start = int(before_R.max()) + SLACK
         if agreed:
             lag_R = np.abs(self._random.normal(0.0, plan.skew * SECOND, self.ranks)).astype(np.int64)
-            enter_R = self.starts(start) + lag_R
+            enter_R = np.maximum(self.starts(start), before_R) + lag_R
             if 0 <= plan.straggler_rank < self.ranks:
                 enter_R[plan.straggler_rank] += int(plan.straggler_delay * SECOND)
         else:
             enter_R = before_R
         if 0 <= plan.dead_rank < self.ranks and self.calls > plan.dead_after:
             self._now_R += int(self.timeout * SECOND)
-            msg = f"rank {plan.dead_rank} (simulated) silent for {self.timeout:g} s in {case}"
+            msg = f"rank {plan.dead_rank} (simulated) silent for {self.timeout:g} s in {self._cases[0]}"
             raise MeasurementError(msg)
-        exit_R = self._exits(case, enter_R, self._draw(start) * SECOND, agreed=agreed)
+        exit_R = enter_R + 1  # of ranks that wait for others
+        for case, draw in zip(self._cases, self._draws, strict=True):
+            members = slice(case.members[0], case.members[-1] + 1, case.members.step)
+            exit_R[members] = self._exits(case, enter_R[members], draw.seconds(start) * SECOND, agreed=agreed)
         enqueue = round(plan.enqueue * SECOND)
         device_R = exit_R - enter_R
         queued_R = enter_R + enqueue
@@ -154,16 +175,6 @@ class World:
         elif plan.asynchronous and before:
             queued_R = before.queued_R + enqueue
         return Outcome(enter_R, queued_R, exit_R, device_R)
-
-    def _draw(self, start: int) -> float:
-        """Return T of one call in s: model x launch level x autoregressive noise x contamination x drift."""
-        plan = self.simulation
-        rho = plan.autocorrelation
-        self._noise = rho * self._noise + float(np.sqrt(1 - rho * rho) * self._random.normal())
-        seconds = self._seconds * float(np.exp(self._level + plan.within_cv * self._noise))
-        if plan.contaminated and self._random.random() < plan.contaminated:
-            seconds *= self._random.uniform(*plan.contamination)
-        return min(max(0.0, seconds * (1 + plan.drift * start / SECOND)), LONGEST_CALL)
 
     def _exits(self, case: Case, enter_R: Times, nanoseconds: float, *, agreed: bool) -> Times:
         estimand = case.estimand
@@ -176,7 +187,8 @@ class World:
         # Back to back, T of one call is what each adds to the last exit.
         waits = estimand is Estimand.LAST_IN_LAST_OUT or not agreed
         begin = enter_R.max() if waits else enter_R.min()
-        exit_R = begin + duration - (self._random.random(self.ranks) * EARLIEST_EXIT * duration).astype(np.int64)
-        exit_R[self._random.integers(self.ranks)] = begin + duration
+        ranks = len(enter_R)
+        exit_R = begin + duration - (self._random.random(ranks) * EARLIEST_EXIT * duration).astype(np.int64)
+        exit_R[self._random.integers(ranks)] = begin + duration
         # Nobody leaves before having entered, even where others need not wait for the last.
         return np.asarray(np.maximum(exit_R, enter_R + 1), dtype=np.int64)

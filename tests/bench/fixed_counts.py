@@ -49,7 +49,7 @@ class Fixed(msgspec.Struct, frozen=True, kw_only=True):
 def measure_fixed(team: Team, case: Case, tick: float) -> list[Fixed]:
     """Call a case in every fixed number."""
     found = []
-    team.bind(case, 0)
+    team.bind([case], 0)
     for count, discarded in COUNTS.items():
         began = team.now()
         team.block(discarded, PATIENCE)

@@ -169,7 +169,7 @@ class Contest:
         """Bind the case, check one call's result, and warm every loop up."""
         count = self._terms.repetitions
         rank = Rank(self._session.world.rank, self._session, self._await_start)
-        rank.bind(case)
+        rank.bind([case])
         rank.prepare(1, poison=True)
         self._timed(lambda: rank.block(1, TIMEOUT))
         comparison = rank.compare(1)
@@ -200,7 +200,7 @@ class Contest:
         case = self._case(IDLE_NBYTES)
         rank = Rank(self._session.world.rank, self._session, lambda _timeout: None)
         self._session.dist = _idle_library(library)
-        rank.bind(case)
+        rank.bind([case])
         self._session.dist = library
         tensor, _host = self._session.view(0, case, case.count)
 

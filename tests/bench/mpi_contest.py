@@ -157,7 +157,7 @@ class Contest:
         """Bind the case, check one call's result, and return every arm."""
         session, timer = self._session, self._timer
         rank = Rank(session.world.rank, session, lambda _timeout: None)
-        rank.bind(case)
+        rank.bind([case])
         rank.prepare(1, poison=True)
         rank.once(PATIENCE)
         comparison = rank.compare(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 
 import msgspec
@@ -61,8 +61,11 @@ class ScriptedTeam:
     def reserve(self, nbytes: int, _eviction: int) -> None:
         self.log.append(f"reserve {nbytes}")
 
-    def bind(self, case: Case, _cache: int) -> None:
-        self.log.append(f"bind {case.operation}")
+    def evidence_of(self, _case: Case) -> Evidence:
+        return self.evidence
+
+    def bind(self, cases: Sequence[Case], _cache: int) -> None:
+        self.log.append(f"bind {cases[0].operation}")
         if self.bind_error:
             raise self.bind_error
 
@@ -96,10 +99,10 @@ class ScriptedTeam:
             self.time += duration + OVERHEAD
         return Stamps(layers_SRI=stamps, starts_I=None, comparable=self.clock is not Clock.LOCAL)
 
-    def compare(self, epoch: int, slot: int) -> Check:
+    def compare(self, epoch: int, slot: int, groups: Sequence[Sequence[int]]) -> list[Check]:
         assert slot == self.checked[-1]
         self.log.append(f"compare {epoch}")
-        return next(self.checks)
+        return [next(self.checks) for _members in groups]
 
     def count_threads(self) -> tuple[int, int]:
         return self.threads
@@ -118,7 +121,8 @@ def measured(
     is_stopping: Callable[[], bool] = lambda: False,
     report: Callable[[Progress], None] = lambda _progress: None,
 ) -> Measured:
-    return Measurement(team, terms, is_stopping, report).measure(case, budget, sentinel)
+    (one,) = Measurement(team, terms, is_stopping, report).measure([case], budget, sentinel)
+    return one
 
 
 def noisy(seconds: float, cv: float) -> Iterator[float]:

@@ -171,7 +171,7 @@ def test_epochs_never_repeat_in_a_launch() -> None:
     team = ScriptedTeam(repeat(1e-3))
     measurement = Measurement(team, TERMS, lambda: False, lambda _progress: None)
     for _case in range(3):
-        measurement.measure(CASE, 1.0)
+        measurement.measure([CASE], 1.0)
     prepared = [line.split()[1] for line in team.log if line.startswith("prepare")]
     assert prepared == ["1", "2", "3", "4", "5", "6"]
 

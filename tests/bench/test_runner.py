@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from collmark.bench.runner import (
     BudgetSpent,
     Finished,
     allowance,
+    companies,
     run_launch,
     sentinel_of,
     shuffled,
@@ -26,6 +27,7 @@ from collmark.bench.simulation.spec import Simulation
 from collmark.bench.simulation.team import SimulatedTeam
 from collmark.core.case import Case
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
+from collmark.core.grouping import Company, groups_of
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
 from collmark.core.record import SCHEMA_VERSION, Record, Run, Sentinel, Status
@@ -144,9 +146,9 @@ class Bench:
             def reserve(self, nbytes: int, _eviction: int) -> None:
                 watch.reserved.append(nbytes)
 
-            def bind(self, case: Case, cache: int) -> None:
-                watch.on_bind(case)
-                team.bind(case, cache)
+            def bind(self, cases: Sequence[Case], cache: int) -> None:
+                watch.on_bind(cases[0])
+                team.bind(cases, cache)
 
             def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else a team does
                 return getattr(team, name)
@@ -285,3 +287,21 @@ def test_progress_is_passed_on(bench: Bench) -> None:
     order, sentinel = shuffled(CASES, 1, 1), sentinel_of(CASES)
     begun = [progress.case for progress in seen if progress.repetitions == 0]
     assert begun == [sentinel, *order[:5], sentinel, *order[5:], sentinel]
+
+
+def test_groups_at_once_are_one_place_in_the_order_and_a_record_each(tmp_path: Path) -> None:
+    whole = CASES[0]
+    groups = groups_of("blocked:2", Placement(ranks_per_node=4), Company.TOGETHER)
+    together = [msgspec.structs.replace(whole, group=group, placement=group.placement) for group in groups]
+    assert companies([*together, whole]) == [tuple(together), (whole,)]
+    bench = Bench(tmp_path)
+    team = SimulatedTeam(bench.simulation, 4, 1)
+    terms = Terms(launch=1, precision=0.05, timeout=30.0, tick=1e-9)
+    # A launch that was broken off wants the second group only: the first is measured with it, for its company.
+    events = run_launch(
+        team, together[1:], bench.plan, terms, Writer(bench.folder, 1, 0), budget=10.0, is_stopping=lambda: False,
+        report=lambda _progress: None,
+    )  # fmt: skip
+    records = [event.record for event in events if isinstance(event, Finished)]
+    assert [record.case for record in records] == [together[1]] * 4
+    assert [record.sentinel for record in records].count(None) == 1

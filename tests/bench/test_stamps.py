@@ -184,4 +184,4 @@ def test_everything_is_of_one_call_where_several_are_made_back_to_back(estimand:
     assert repetition_times(batch, estimand, 8) * 4 == pytest.approx(repetition_times(BY_HAND, estimand, 8))
     assert batch.local_RI * 4 == pytest.approx(BY_HAND.local_RI)
     assert batch.skew_I == pytest.approx(BY_HAND.skew_I)  # once a repetition
-    assert batch.after(1).batch == batch.first_ranks(1).batch == joined([batch, batch]).batch == 4
+    assert batch.after(1).batch == batch.of(range(1)).batch == joined([batch, batch]).batch == 4

@@ -56,9 +56,9 @@ def test_a_quantile_is_covered(probability: float) -> None:
 def test_too_few_values_do_not_bound_a_tail() -> None:
     values = np.arange(2000.0)
     bounded = [quantile_interval(values[:count], 0.99, over="gaps") is not None for count in range(1, 2000)]
-    # n (1 - p) must exceed 1 + z sqrt(n p (1 - p)): 5.63 of 563 values exceed 1 + 4.63.
-    assert bounded.index(True) + 1 == 563
-    assert all(bounded[562:])
+    # n (1 - p) must exceed p + z sqrt(n p (1 - p)): 5.61 of 561 values exceed 0.99 + 4.62.
+    assert bounded.index(True) + 1 == 561
+    assert all(bounded[560:])
 
 
 def test_the_median_is_that_of_the_statistics() -> None:

@@ -146,7 +146,8 @@ def measure(setting: Setting, seed: int, launch: int) -> Measured:
     team = SimulatedTeam(simulation, RANKS, launch, plan.timeout)
     terms = Terms(launch=launch, precision=plan.precision, timeout=plan.timeout, tick=simulation.tick)
     measurement = Measurement(team, terms, is_stopping=lambda: False, report=lambda _progress: None)
-    return measurement.measure(CASE, plan.case_budget)
+    (measured,) = measurement.measure([CASE], plan.case_budget)
+    return measured
 
 
 def _steady(measured: Measured) -> NDArray[np.float64]:

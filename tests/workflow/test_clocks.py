@@ -101,7 +101,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     plan = Plan(
         backends=("simulated",), operations=("all_reduce",), sizes="64KiB:64MiB:x4", launches=2,
         placements=(Placement(nodes=4, ranks_per_node=2),),
-        simulation={"clock_offset": 1000.0, "clock_drift": 5e-5, "clock_jump": 3.0, "clock_jump_at": 2.0},
+        simulation={"clock_offset": 1000.0, "clock_drift": 5e-5, "clock_jump": 3.0, "clock_jump_at": 2.35},
     )  # fmt: skip
     prepared = prepare(plan, ranks=None, oversubscribe=False, joined=None)
     folder = create_run(prepared, output=tmp_path_factory.mktemp("clocks"), label="", command=["collmark"])

@@ -15,6 +15,7 @@ from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fits, fit_frame
 from collmark.analysis.points import is_usable, measured, points, words_of_status
 from collmark.analysis.results import Results
+from collmark.core.grouping import Company
 from collmark.core.operation import Estimand
 
 
@@ -57,6 +58,8 @@ class Material:
         return self._curves(table)
 
     def _curves(self, table: pd.DataFrame) -> tuple[Curve, ...]:
+        # Groups that communicate at once disturb each other: what a link does, it does for one group alone.
+        table = table[table["company"] != Company.TOGETHER.value]
         if table.empty:
             return ()
         fits = fit_frame(table, include_unstable=self._include_unstable)

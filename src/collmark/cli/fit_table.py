@@ -17,7 +17,7 @@ from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import compact_nbytes, format_about_nbytes, format_gigabytes_per_second, format_microseconds
 
-SHARED = ("run", "backend", "device", "placement", "tier_words", "scheduling", "simulated")
+SHARED = ("run", "backend", "device", "placement", "groups", "tier_words", "scheduling", "simulated")
 """What stands above a table; what else differs between its rows is a column."""
 VARYING = (
     "dtype",
@@ -31,6 +31,8 @@ VARYING = (
     "root",
     "form",
     "thread_level",
+    "group",
+    "company",
     "estimand",
 )
 
@@ -88,8 +90,9 @@ def _sections(fits: Sequence[Fit]) -> list[list[Fit]]:
 def _caption(fits: Sequence[Fit]) -> str:
     series, launches = fits[0].series, sorted({count for fit in fits for count in _counts(fit)})
     over = f"intervals: 95 % over {_range(launches)} launches" if launches else "one launch: no interval"
+    grouped = f" (groups {series.groups})" if series.groups else ""
     words = (
-        f"{series.run}: {series.backend}, {series.device}, {series.placement}, {series.tier_words}, "
+        f"{series.run}: {series.backend}, {series.device}, {series.placement}{grouped}, {series.tier_words}, "
         f"scheduling {series.scheduling}; {over}"
     )
     return f"{Marker.SIMULATED} {words}" if series.simulated else words

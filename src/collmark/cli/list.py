@@ -88,9 +88,11 @@ def _show_run(name: str, root: Path | None, terminal: Terminal, *, as_json: bool
 
         from collmark.cli.stream import record_object
         from collmark.core.lower_bound import of_bound
+        from collmark.core.slowdown import slowdowns
 
         shown = {"run": msgspec.to_builtins(run), "records": [record_object(record) for record in records]}
-        terminal.emit({**shown, "of_bound": msgspec.to_builtins(of_bound(records))})
+        derived = {"of_bound": of_bound(records), "slowdowns": slowdowns(records)}
+        terminal.emit(shown | msgspec.to_builtins(derived))
         return
     terminal.say(f"{folder.path}: {run.created}, {' '.join(run.command)}")
     for notice in run.notices:

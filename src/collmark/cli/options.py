@@ -106,6 +106,15 @@ Traffic = Annotated[
         "file:PATH[:scaled]; repeatable.",
     ),
 ]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--groups",
+        metavar="NAMES",
+        help="Groups of ranks at once, and each alone: blocked:RANKS, strided:RANKS, node, all (one group); "
+        "repeatable.",
+    ),
+]
 Seed = Annotated[str | None, typer.Option("--seed", metavar="N", help="Seeds the order of cases (1).")]
 Samples = Annotated[
     str | None, typer.Option("--samples", metavar="SIZE", help="Raw samples kept per run (64 MiB); 0 for none.")
@@ -184,6 +193,7 @@ PLAN_OPTIONS = {
     "buffers": "--buffers",
     "in_place": "--in-place",
     "batch": "--batch",
+    "groups": "--groups",
     "form": "--form",
     "mpi_library": "--mpi-library",
     "thread_level": "--thread-level",

@@ -47,6 +47,7 @@ def plan(
     buffers: opt.Temperatures = None,
     in_place: opt.InPlaces = None,
     batch: opt.Batch = None,
+    groups: opt.Groups = None,
     form: opt.Forms = None,
     mpi_library: opt.MpiLibrary = None,
     thread_level: opt.Threads = None,
@@ -100,11 +101,11 @@ def _write_template(name: str, terminal: Terminal, *, force: bool, as_json: bool
 
 def _print_table(found: Preview, terminal: Terminal) -> None:
     from collmark.cli.layout import CONTINUED, Align, Column, lay_out
-    from collmark.cli.table import case_columns, sections
+    from collmark.cli.table import case_columns, place_words, sections
     from collmark.core.numeral import counted
     from collmark.core.units import format_duration, format_nbytes
     from collmark.workflow.listing import summarise
-    from collmark.workflow.planning import bytes_on_links, placement_words
+    from collmark.workflow.planning import bytes_on_links
 
     lines: list[str] = []
     for rows in sections(summarise(found.cases, [])):
@@ -114,7 +115,7 @@ def _print_table(found: Preview, terminal: Terminal) -> None:
         columns = [*case_columns(rows), Column(name="on links", cells=on_links, align=Align.RIGHT)]
         columns.insert(1, backends)
         lines += [""] if lines else []
-        caption = f"{case.backend}, {case.device}, {placement_words(case.placement)}; bytes on links for one call"
+        caption = f"{case.backend}, {case.device}, {place_words(case)}; bytes on links for one call"
         lines += textwrap.wrap(caption, terminal.width(), subsequent_indent=CONTINUED)
         lines += lay_out(columns, terminal.width(), terminal.painter(sys.stdout))
     terminal.out("\n".join(lines))

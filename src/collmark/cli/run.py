@@ -45,6 +45,7 @@ def run(
     buffers: opt.Temperatures = None,
     in_place: opt.InPlaces = None,
     batch: opt.Batch = None,
+    groups: opt.Groups = None,
     form: opt.Forms = None,
     mpi_library: opt.MpiLibrary = None,
     thread_level: opt.Threads = None,

@@ -16,6 +16,7 @@ from collmark.core.disturbance import findings
 from collmark.core.lower_bound import of_bound
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
 from collmark.core.record import Record, Run
+from collmark.core.slowdown import slowdowns
 from collmark.core.straggler import stragglers
 from collmark.workflow.listing import count_statuses
 
@@ -52,6 +53,7 @@ def write_end(terminal: Terminal, path: Path, run: Run, records: Sequence[Record
             "statuses": {str(status): count for status, count in count_statuses(records).items()},
             "findings": findings(run, records),
             "of_bound": msgspec.to_builtins(of_bound(records)),
+            "slowdowns": msgspec.to_builtins(slowdowns(records)),
             "stragglers": msgspec.to_builtins(stragglers(run, records)),
             "next": next_command(path, run, records),
         }

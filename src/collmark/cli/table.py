@@ -28,9 +28,11 @@ def case_columns(rows: Sequence[Row]) -> list[Column]:
     cases = [row.case for row in rows]
     ways = _ways(cases)
     called = [Column(name="called", cells=[way or "-" for way in ways])] if any(ways) else []
+    groups = [Column(name="group", cells=[_group_words(case) for case in cases])] if any(c.group for c in cases) else []
     traffics = [case.traffic or "-" for case in cases]
     ragged = [Column(name="traffic", cells=traffics)] if any(case.traffic for case in cases) else []
     return [
+        *groups,
         Column(name="operation", cells=[case.operation for case in cases]),
         *ragged,
         Column(
@@ -91,7 +93,7 @@ def result_columns(rows: Sequence[Row]) -> list[Column]:
             styles=["muted" if row.status is None else STATUS_STYLE[row.status] for row in rows],
         ),
     ]
-    columns[4:4] = _bound_columns(rows)
+    columns[4:4] = [*_bound_columns(rows), *_slowdown_columns(rows)]
     if Estimand.LONGEST_LOCAL in {row.estimand for row in rows}:
         # Without it every T is what the manual says of its operation.
         columns.insert(0, Column(name="T is", cells=["-" if r.estimand is None else str(r.estimand) for r in rows]))
@@ -122,6 +124,18 @@ def _bound_columns(rows: Sequence[Row]) -> list[Column]:
     ]
 
 
+def _slowdown_columns(rows: Sequence[Row]) -> list[Column]:
+    """Return what the groups cost each other; nothing where none was measured among others and alone."""
+    found = [row.slowdown for row in rows]
+    if not any(found):
+        return []
+    halves = [one.estimate.relative_half_width if one and one.estimate else None for one in found]
+    return [
+        Column(name="/ alone", unit="(x)", cells=[f"{s.value:.2f}" if s else "-" for s in found], align=Align.POINT),
+        Column(name="95 %", unit="(+-%)", cells=[figures.percent(half) for half in halves], align=Align.POINT),
+    ]
+
+
 def _status(row: Row) -> str:
     if row.status is None:
         return "-"
@@ -132,11 +146,23 @@ def _status(row: Row) -> str:
 def caption(rows: Sequence[Row], *, marker: str) -> str:
     """Return the line above a table: what was measured where, what the intervals are over, and whether it is none."""
     case = rows[0].case
-    words = f"{case.backend}, {case.device}, {placement_words(case.placement)}; {interval_words(rows)}"
+    words = f"{case.backend}, {case.device}, {place_words(case)}; {interval_words(rows)}"
     against = sorted({row.reached.against for row in rows if row.reached is not None and row.reached.value is not None})
     if against:
         words += f"; of bound: T of {', '.join(against)} with as many bytes at the busiest rank, over T"
+    if any(row.slowdown for row in rows):
+        words += "; / alone: T of a group among all groups at once over its T alone"
     return f"{marker} {words}".lstrip()
+
+
+def place_words(case: Case) -> str:
+    """Return where the ranks of a case lie, and how they are grouped."""
+    grouped = "" if case.group is None else f", groups {case.group.arrangement}"
+    return placement_words(case.world) + grouped
+
+
+def _group_words(case: Case) -> str:
+    return "-" if case.group is None else f"{case.group.index} {case.group.company}"
 
 
 def interval_words(rows: Sequence[Row]) -> str:
@@ -152,10 +178,10 @@ def interval_words(rows: Sequence[Row]) -> str:
 
 
 def sections(rows: Sequence[Row]) -> list[list[Row]]:
-    """Return the rows that may stand in one table: one backend on one placement."""
+    """Return the rows that may stand in one table: one backend on one placement, or one arrangement of groups there."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.case.backend, str(row.case.placement)), []).append(row)
+        groups.setdefault((row.case.backend, place_words(row.case)), []).append(row)
     return list(groups.values())
 
 

@@ -9,7 +9,8 @@ import msgspec
 
 from collmark.core.bounds import Count, Ordinal
 from collmark.core.dtype import DTYPES
-from collmark.core.errors import UnknownNameError
+from collmark.core.errors import UnknownNameError, UsageError
+from collmark.core.grouping import Company, Group, groups_of
 from collmark.core.operation import Estimand, Exchange, check_ranks
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
@@ -99,6 +100,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Effective size S in bytes, and the size asked for.
     placement : Placement
         Nodes and ranks per node.
+    group : Group or None
+        Which ranks these are, where they are not all that there are.
     traffic : str
         For ragged operations; empty otherwise.
     cadence, buffers, scheduling, binding : StrEnum
@@ -123,7 +126,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     UnknownNameError
         If operation, dtype or reduction is not in its table.
     UsageError
-        If the operation cannot run on so many ranks, or a ragged one has a traffic that cannot be read.
+        If the operation cannot run on so many ranks, a ragged one has a traffic that cannot be read, or the group lies
+        elsewhere.
     """
 
     operation: str
@@ -146,6 +150,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     root: Count = 0
     form: Form = Form.BLOCKING
     thread_level: str = ""
+    group: Group | None = None
 
     def __post_init__(self) -> None:
         """Check the names, also after decoding."""
@@ -157,6 +162,26 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         check_ranks(operation, self.placement.ranks)
         if operation.ragged:
             check_traffic(self.traffic, ranks=self.placement.ranks, itemsize=dtype.itemsize)
+        if self.group is not None and self.group.placement != self.placement:
+            raise UsageError(f"group {self.group} lies on {self.group.placement}, not on {self.placement}")
+
+    @property
+    def world(self) -> Placement:
+        """Nodes and ranks per node of all ranks that are there."""
+        return self.placement if self.group is None else self.group.world
+
+    @property
+    def members(self) -> range:
+        """Indices of the case's ranks among all that are there."""
+        return range(self.placement.ranks) if self.group is None else self.group.members
+
+    @cached_property
+    def company(self) -> tuple[Case, ...]:
+        """The cases that are measured at once: this one, and that of every other group which communicates with it."""
+        if self.group is None or self.group.company is Company.ALONE:
+            return (self,)
+        groups = groups_of(self.group.arrangement, self.group.world, self.group.company)
+        return tuple(msgspec.structs.replace(self, group=group, placement=group.placement) for group in groups)
 
     @cached_property
     def key(self) -> str:
@@ -188,6 +213,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ]
         if OPERATIONS[self.operation].ragged:
             parts.append(f"{self._elements()}el")
+        if self.group is not None:
+            parts.append(str(self.group))
         return "/".join(parts)
 
     def _elements(self) -> int:
@@ -225,4 +252,5 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.nbytes // DTYPES[self.dtype].itemsize
 
     def __str__(self) -> str:
-        return f"{self.operation} {self.nbytes} B {self.dtype} {self.traffic}".rstrip()
+        group = "" if self.group is None else f", {self.group}"
+        return f"{self.operation} {self.nbytes} B {self.dtype} {self.traffic}".rstrip() + group

@@ -9,7 +9,8 @@ import msgspec
 
 from collmark.core.case import Buffers, Cadence, Case, Device, Form, InPlace
 from collmark.core.dtype import DTYPES, Dtype
-from collmark.core.errors import PlanError, UnknownNameError
+from collmark.core.errors import PlanError, UnknownNameError, UsageError
+from collmark.core.grouping import ALL, Company, Group, groups_of
 from collmark.core.numeral import counted
 from collmark.core.operation import Exchange, Operation, check_ranks
 from collmark.core.operation_table import OPERATIONS
@@ -109,6 +110,8 @@ class _Point(msgspec.Struct, frozen=True, kw_only=True):
     place: InPlace | None
     """None for what the call does by nature."""
     form: Form
+    group: Group | None
+    placement: Placement
 
 
 def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capability]) -> Expansion:
@@ -119,18 +122,18 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
     PlanError
         Naming every combination that a backend refuses, with the reason: nothing has been started then.
     """
-    problems: list[str] = []
     cases: dict[str, Case] = {}
     dropped: dict[str, list[int]] = {}
     unplaced: dict[InPlace, dict[str, None]] = {}
     merged = 0
-    for point in _combinations(plan):
+    groups, problems, ungrouped = _groups(plan, placement)
+    for point in _combinations(plan, placement, groups):
         operation = point.operation
         capability = capabilities.get(point.backend)
         if capability is None:
             problems.append(str(UnknownNameError("backend", point.backend, tuple(capabilities))))
             continue
-        refused = _refusal(capability, point, placement.ranks)
+        refused = _refusal(capability, point)
         if refused:
             problems.append(f"{point.backend}: {refused}")
             continue
@@ -138,7 +141,7 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
             unplaced.setdefault(point.place, {})[f"{point.backend} {operation.name}"] = None
             continue
         for requested in _sizes(plan, point):
-            case = _case(plan, placement, capability, point, requested)
+            case = _case(plan, capability, point, requested)
             if operation.sized and case.nbytes == 0:
                 ragged = "" if point.traffic == DEFAULT_TRAFFIC else point.traffic
                 dropped.setdefault(f"{operation.name} {point.dtype.name} {ragged}".rstrip(), []).append(requested)
@@ -148,13 +151,34 @@ def expand(plan: Plan, placement: Placement, capabilities: Mapping[str, Capabili
                 cases[case.key] = case
     if problems:
         raise PlanError(list(dict.fromkeys(problems)))
-    notices = [*_notices(dropped, merged), *_unplaced_words(unplaced), *_idle(plan, capabilities)]
+    notices = [*ungrouped, *_notices(dropped, merged), *_unplaced_words(unplaced), *_idle(plan, capabilities)]
     if not cases:
         ranks = counted(placement.ranks, "rank")
         nothing = f"no size of {plan.sizes} holds {_least(dropped)} per rank on {ranks}"
-        raise PlanError(list(_unplaced_words(unplaced)) or [nothing])
+        raise PlanError([*([] if groups else ungrouped), *_unplaced_words(unplaced)] or [nothing])
     notices += dict.fromkeys(_of_files(plan, cases.values()))
     return Expansion(cases=tuple(cases.values()), notices=tuple(notices))
+
+
+def _groups(plan: Plan, placement: Placement) -> tuple[list[Group | None], list[str], list[str]]:
+    """Return the groups of a plan on a placement, None for all ranks; what is wrong, and what is left out."""
+    groups: list[Group | None] = []
+    problems, ungrouped = [], []
+    for arrangement in plan.groups:
+        if arrangement == ALL:
+            groups.append(None)
+            continue
+        try:
+            alone = groups_of(arrangement, placement, Company.ALONE)
+            together = groups_of(arrangement, placement, Company.TOGETHER)
+        except UsageError as error:
+            problems.append(f"groups {error}")
+            continue
+        if len(alone) == 1:
+            ungrouped.append(f"groups {arrangement}: left out on {placement}, where it is one group of all ranks")
+        else:
+            groups += [*alone, *together]
+    return groups, problems, ungrouped
 
 
 def _sizes(plan: Plan, point: _Point) -> Iterable[int]:
@@ -224,19 +248,20 @@ def _idle(plan: Plan, capabilities: Mapping[str, Capability]) -> Iterator[str]:
                 yield f"{field} {getattr(plan, field)}: no effect, since no backend of the plan is MPI"
 
 
-def _combinations(plan: Plan) -> Iterator[_Point]:
+def _combinations(plan: Plan, placement: Placement, groups: Iterable[Group | None]) -> Iterator[_Point]:
     for backend in plan.backends:
         for name in plan.operations:
             operation = OPERATIONS[name]
             # Without payload or reduction an axis has one point.
             for dtype in plan.dtypes if operation.sized else plan.dtypes[:1]:
                 for reduction in plan.reductions if operation.reduces else ("",):
-                    for traffic, cadence, buffers, place, form in product(
+                    for traffic, cadence, buffers, place, form, group in product(
                         plan.traffic.split(",") if operation.ragged else ("",),
                         plan.cadences,
                         plan.buffers if operation.sized else (Buffers.SAME,),
                         plan.in_place if operation.sized and plan.in_place else (None,),
                         plan.forms,
+                        groups,
                     ):
                         yield _Point(
                             backend=backend,
@@ -248,11 +273,13 @@ def _combinations(plan: Plan) -> Iterator[_Point]:
                             buffers=buffers,
                             place=place,
                             form=form,
+                            group=group,
+                            placement=placement if group is None else group.placement,
                         )
 
 
-def _refusal(capability: Capability, point: _Point, ranks: int) -> str:
-    operation, dtype, reduction = point.operation, point.dtype, point.reduction
+def _refusal(capability: Capability, point: _Point) -> str:
+    operation, dtype, reduction, ranks = point.operation, point.dtype, point.reduction, point.placement.ranks
     what = f"{operation.name} {dtype.name} {reduction}".rstrip()
     refused = capability.refusal(operation, dtype, reduction)
     if refused:
@@ -277,8 +304,8 @@ def _refusal(capability: Capability, point: _Point, ranks: int) -> str:
     return ""
 
 
-def _case(plan: Plan, placement: Placement, capability: Capability, point: _Point, requested: int) -> Case:
-    ranks, operation, dtype = placement.ranks, point.operation, point.dtype
+def _case(plan: Plan, capability: Capability, point: _Point, requested: int) -> Case:
+    ranks, operation, dtype = point.placement.ranks, point.operation, point.dtype
     block = operation.block_of(requested, ranks=ranks, itemsize=dtype.itemsize)
     counts = None
     if operation.ragged:
@@ -290,7 +317,8 @@ def _case(plan: Plan, placement: Placement, capability: Capability, point: _Poin
         operation=operation.name,
         backend=point.backend,
         dtype=dtype.name,
-        placement=placement,
+        placement=point.placement,
+        group=point.group,
         nbytes=nbytes,
         requested_nbytes=requested,
         reduction=point.reduction,

@@ -81,24 +81,28 @@ def quantile_interval(
     Returns
     -------
     Estimate or None
-        None where the values cannot bound the quantile: of the 99 % one, under 563 at 95 %.
+        None where the values cannot bound the quantile: of the 99 % one, under 561 at 95 %.
 
     Notes
     -----
-    The ranks of `median_interval` for any quantile: n p -+ z sqrt(n p (1 - p) tau), the
-    normal limit of the binomial count of values below it (David & Nagaraja, Order
-    Statistics, 7.1).
+    Order statistics (n + 1) p -+ z sqrt(n p (1 - p) tau), the normal limit of the
+    binomial count of values below it (David & Nagaraja, Order Statistics, 7.1); of the
+    median as Hoefler & Belli, SC15, doi 10.1145/2807591.2807644, widened by sqrt(tau) as
+    method.md A.2 says. Between two order statistics it is interpolated (Hettmansperger &
+    Sheather 1986, linearly): rounded outwards, 20 independent values cover 98.8 %.
     """
     values = np.sort(np.asarray(values_I, dtype=np.float64))
-    centre, count = values.size * probability, values.size
-    spread = normal_quantile((1 + level) / 2) * math.sqrt(centre * (1 - probability) * tau)
-    first, last = math.floor(centre - spread), math.ceil(1 + centre + spread)
-    if first < 1 or last > count:
+    count = values.size
+    centre = (count + 1) * probability
+    spread = normal_quantile((1 + level) / 2) * math.sqrt(count * probability * (1 - probability) * tau)
+    first, last = centre - spread, centre + spread
+    if not (first >= 1 and last <= count):
         return None
+    lower, upper = np.interp([first, last], np.arange(1, count + 1), values)
     return Estimate(
         value=float(np.quantile(values, probability)),
-        lower=float(values[first - 1]),
-        upper=float(values[last - 1]),
+        lower=float(lower),
+        upper=float(upper),
         level=level,
         method=f"{100 * probability:g} % quantile, order statistics",
         count=count,

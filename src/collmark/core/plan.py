@@ -13,6 +13,7 @@ from collmark.core.case import Binding, Buffers, Cadence, Form, InPlace, Schedul
 from collmark.core.decoding import decoded, unknown_key
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import PlanError, UsageError, excerpt, short_path
+from collmark.core.grouping import ALL, FORMS
 from collmark.core.matrix import Matrix, learn
 from collmark.core.numeral import shown
 from collmark.core.operation_table import OPERATIONS
@@ -88,6 +89,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Which MPI: environment, site, or a path; empty for the only one there is. A run holds the path.
     thread_level : ThreadLevel
         That MPI is asked for.
+    groups : tuple of str
+        How ranks are grouped (:mod:`collmark.core.grouping`): an axis. Of each arrangement but ``all`` every group is
+        measured alone, and all together.
     messages : int
         Most messages in flight per call of a stream.
     batch : int
@@ -122,6 +126,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     forms: tuple[Form, ...] = (Form.BLOCKING,)
     mpi_library: str = ""
     thread_level: ThreadLevel = ThreadLevel.FUNNELED
+    groups: tuple[str, ...] = (ALL,)
     messages: Ordinal = 64
     batch: Ordinal = 20
     seed: Count = 1
@@ -327,6 +332,11 @@ forms = ["blocking"]
 mpi_library = ""
 thread_level = "funneled"
 
+# Groups of ranks that communicate at the same time: {groups}. In "blocked:2" ranks 0 and 1
+# are the first group; in "strided:2" of 8 ranks, 0 and 4. Each group is measured alone, and all together, which shows
+# what they cost each other. "all" is all ranks in one group.
+groups = ["all"]
+
 # Most messages in flight per call of stream and bidirectional_stream.
 messages = 64
 
@@ -358,4 +368,5 @@ def plan_template() -> str:
         cadences=f"{Cadence.ISOLATED} or {Cadence.STREAMING}",
         buffers=" or ".join(Buffers),
         forms=", ".join(Form),
+        groups=", ".join(FORMS),
     )

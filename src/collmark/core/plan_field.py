@@ -13,6 +13,7 @@ from collmark.core.bounds import LARGEST
 from collmark.core.case import Binding, Buffers, Cadence, Form, InPlace, Scheduling, ThreadLevel
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import UnknownNameError, UsageError
+from collmark.core.grouping import check_arrangement
 from collmark.core.numeral import parse_number, parse_whole, shown
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.reduction import REDUCTIONS
@@ -149,16 +150,24 @@ def unknown_names(names: Sequence[str], registry: Registry[Any]) -> list[Unknown
     return [UnknownNameError(registry.kind, name, registry) for name in names if name not in registry]
 
 
-def _traffic_faults(text: str, _written: object) -> list[UsageError]:
-    names = text.split(",") if text else []
+def _faults_of_names(names: Sequence[str], check: Callable[[str], object]) -> list[UsageError]:
+    """Return what is wrong with names that something else reads."""
     faults = [] if names else [UsageError("needs at least one name")]
     faults += [UsageError(f"names {shown(name)} twice") for name in sorted({n for n in names if names.count(n) > 1})]
     for name in names:
         try:
-            law_of(name)
+            check(name)
         except UsageError as error:
             faults.append(error)
     return faults
+
+
+def _traffic_faults(text: str, _written: object) -> list[UsageError]:
+    return _faults_of_names(text.split(",") if text else [], law_of)
+
+
+def _arrangement_faults(names: tuple[str, ...], _written: object) -> list[UsageError]:
+    return _faults_of_names(names, check_arrangement)
 
 
 def _choices(kind: type[StrEnum], word: str, *, least: int = 1) -> PlanField:
@@ -219,6 +228,7 @@ FIELDS: dict[str, PlanField] = {
     "forms": _choices(Form, "form"),
     "mpi_library": _checked(_text, lambda _text: None),
     "thread_level": _choice(ThreadLevel, "thread level"),
+    "groups": PlanField(convert=_names, faults=_arrangement_faults),
     "messages": _within(_whole, lambda number: 1 <= number <= 1024, "a whole number in 1 to 1024"),
     "batch": _within(_whole, lambda number: 2 <= number <= 128, "a whole number in 2 to 128"),
     "samples": _within(_nbytes, lambda nbytes: 0 <= nbytes <= LARGEST, "a size from 0 on, as 64MiB"),

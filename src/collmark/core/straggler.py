@@ -42,9 +42,9 @@ class Straggler(msgspec.Struct, frozen=True, kw_only=True):
     end : End
         Whether it enters or leaves last.
     what : str
-        Backend and placement.
+        Backend and placement, and the group where there are several.
     rank, ranks : int
-        Its index, and the number of ranks.
+        Its index among all that are there, and the number of ranks that take part.
     host : str
         Name of its host; empty where unknown.
     share : Mean
@@ -98,7 +98,7 @@ _JUDGED = {
 
 
 def stragglers(run: Run, records: Iterable[Record]) -> list[Straggler]:
-    """Return the ranks that straggle, at most one for each end on each placement of a backend.
+    """Return the ranks that straggle, at most one for each end on each placement of a backend, or each group there.
 
     The p-values of records are combined by Fisher's method. To a rank counts that of every record in which it came
     last most often, divided by the number of ranks, since by chance each is as likely to; 1 elsewhere. The smallest
@@ -108,7 +108,7 @@ def stragglers(run: Run, records: Iterable[Record]) -> list[Straggler]:
     found = []
     for what, own in _groups(records):
         for end in End:
-            straggler = _straggler(what, end, list(_seen(own, end)), hosts)
+            straggler = _straggler(what, end, list(_seen(own, end)), own[0].case.members, hosts)
             found += [] if straggler is None else [straggler]
     return found
 
@@ -148,7 +148,8 @@ def _groups(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
     groups: dict[str, list[Record]] = {}
     for record in records:
         if record.sentinel is None:
-            groups.setdefault(f"{record.case.backend} {record.case.placement}", []).append(record)
+            place = record.case.placement if record.case.group is None else record.case.group
+            groups.setdefault(f"{record.case.backend} {place}", []).append(record)
     yield from groups.items()
 
 
@@ -166,7 +167,7 @@ def _seen(records: Iterable[Record], end: End) -> Iterator[_Seen]:
             )
 
 
-def _straggler(what: str, end: End, seen: Sequence[_Seen], hosts: dict[int, str]) -> Straggler | None:
+def _straggler(what: str, end: End, seen: Sequence[_Seen], members: range, hosts: dict[int, str]) -> Straggler | None:
     if not seen:
         return None
     ranks = len(seen[0].last)
@@ -187,9 +188,9 @@ def _straggler(what: str, end: End, seen: Sequence[_Seen], hosts: dict[int, str]
     return Straggler(
         end=end,
         what=what,
-        rank=rank,
+        rank=members[rank],
         ranks=ranks,
-        host=hosts.get(rank, ""),
+        host=hosts.get(members[rank], ""),
         share=_share([sum(one.last[rank] for one in own) / sum(sum(one.last) for one in own) for own in over]),
         seconds=_mean([statistics.median(one.delay[rank] for one in own) for own in over]),
         relative=_mean([statistics.median(one.relative(rank) for one in own) for own in over]),

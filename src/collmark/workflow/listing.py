@@ -17,6 +17,7 @@ from collmark.core.marker import markers_of
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth, like_medians
 from collmark.core.operation import Estimand
 from collmark.core.record import ENTERS, SEVERITY, Record, Run, Status
+from collmark.core.slowdown import Slowdown, slowdowns
 from collmark.core.statistics import log_t_interval
 from collmark.workflow.places import run_folders
 
@@ -52,6 +53,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Of a ragged case: the busiest rank's bytes over the mean.
     reached : Reached or None
         What an uneven case reaches of its lower bound.
+    slowdown : Slowdown or None
+        Of a group among others: against the group alone.
     """
 
     case: Case
@@ -67,6 +70,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     estimand: Estimand | None = None
     imbalance: float | None = None
     reached: Reached | None = None
+    slowdown: Slowdown | None = None
 
     @property
     def is_over_launches(self) -> bool:
@@ -81,10 +85,14 @@ def summarise(cases: Sequence[Case], records: Sequence[Record]) -> list[Row]:
         if record.sentinel is None:
             of_case.setdefault(record.case.key, []).append(record)
     reached = of_bound(records) if any(map(is_uneven, cases)) else {}
-    return [_row(case, of_case.get(case.key, []), reached.get(case.key)) for case in cases]
+    slower = slowdowns(records)
+    return [
+        _row(case, of_case.get(case.key, []), reached=reached.get(case.key), slowdown=slower.get(case.key))
+        for case in cases
+    ]
 
 
-def _row(case: Case, records: Sequence[Record], reached: Reached | None) -> Row:
+def _row(case: Case, records: Sequence[Record], *, reached: Reached | None, slowdown: Slowdown | None) -> Row:
     statuses = Counter(record.status for record in records)
     worst = max(statuses, key=SEVERITY.index, default=None)
     timed = [record for record in records if record.timing is not None]
@@ -119,6 +127,7 @@ def _row(case: Case, records: Sequence[Record], reached: Reached | None) -> Row:
         estimand=None if seconds is None else estimand,
         imbalance=imbalance(case.exchange) if case.traffic else None,
         reached=reached,
+        slowdown=slowdown,
     )
 
 

@@ -58,6 +58,7 @@ KNOBS = (
     Knob(option="--buffers", field="buffers", gathers=True),
     Knob(option="--in-place", field="in_place", gathers=True),
     Knob(option="--batch", field="batch"),
+    Knob(option="--groups", field="groups", gathers=True),
     Knob(option="--form", field="forms", gathers=True),
     Knob(option="--mpi-library", field="mpi_library"),
     Knob(option="--thread-level", field="thread_level"),

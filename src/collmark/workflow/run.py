@@ -262,10 +262,10 @@ def is_settled(medians: Sequence[float], precision: float) -> bool:
 
 
 def grouped(cases: Sequence[Case]) -> Iterator[tuple[tuple[str, Placement], list[Case]]]:
-    """Yield the cases that can share processes: one backend on one placement."""
+    """Yield the cases that can share processes: one backend on one placement of all ranks."""
     groups: dict[tuple[str, Placement], list[Case]] = {}
     for case in cases:
-        groups.setdefault((case.backend, case.placement), []).append(case)
+        groups.setdefault((case.backend, case.world), []).append(case)
     yield from groups.items()
 
 

@@ -127,7 +127,7 @@ def test_a_call_lies_between_its_events_and_is_waited_for(session: NcclSession, 
     session.reserve(1024)
     rank = Rank(0, session, lambda _timeout: log.append("start"))
     for case in cases(operation):
-        rank.bind(case)
+        rank.bind([case])
         rank.prepare(1, poison=True)
         log.clear()
         stamps = rank.block(3, 1.0)
@@ -151,7 +151,7 @@ def test_buffers_are_of_the_device(session: NcclSession) -> None:
 def test_what_the_library_raises_is_a_lost_measurement(session: NcclSession, monkeypatch: pytest.MonkeyPatch) -> None:
     session.reserve(1024)
     rank = Rank(0, session, lambda _timeout: None)
-    rank.bind(cases("all_reduce")[0])
+    rank.bind(cases("all_reduce")[:1])
 
     def fail() -> None:
         raise torch.distributed.DistBackendError("NCCL error:\nunhandled cuda error")
@@ -198,13 +198,19 @@ def test_without_nvidia_smi_its_facts_are_left_out(session: NcclSession, monkeyp
 
 def test_a_link_is_never_guessed(session: NcclSession, cuda: SimpleNamespace) -> None:
     session.world = group(ranks=2)
-    found = session.evidence()
+    found = session.evidence(one_host=session.world.one_host)
     assert found.tier is Tier.UNKNOWN
     assert "2 of 2 pairs of GPUs can reach each other's memory; torch does not tell whether" in found.because[1]
     cuda.can_device_access_peer = lambda _one, _other: False
-    assert session.evidence().because[1] == "0 of 2 pairs of GPUs can reach each other's memory"
+    assert (
+        session.evidence(one_host=session.world.one_host).because[1]
+        == "0 of 2 pairs of GPUs can reach each other's memory"
+    )
     session.world = group(ranks=3)
-    assert session.evidence().because == ["one host", "rank 0 does not see the other ranks' GPUs"]
+    assert session.evidence(one_host=session.world.one_host).because == [
+        "one host",
+        "rank 0 does not see the other ranks' GPUs",
+    ]
 
 
 def test_a_torch_without_nccl_is_named(cuda: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +238,7 @@ def test_rank_0_decides_whether_ranks_share(cuda: SimpleNamespace, monkeypatch: 
     assert session.place == "cuda:1"
     assert os.environ["NCCL_HOSTID"].endswith("-rank-3")
     assert os.environ["NCCL_SOCKET_IFNAME"] == "lo"
-    found = session.evidence()
+    found = session.evidence(one_host=session.world.one_host)
     assert found.tier is Tier.SHARED_GPU
     assert SHARED in found.because
     assert session.facts()["arrangement"] == SHARED

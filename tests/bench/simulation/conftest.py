@@ -87,7 +87,7 @@ def measure_cases() -> MeasureCase:
         team = SimulatedTeam(simulation, ranks, launch, plan.timeout)
         terms = Terms(launch=launch, precision=plan.precision, timeout=plan.timeout, tick=simulation.tick, cache=CACHE)
         measurement = Measurement(team, terms, lambda: False, lambda _progress: None)
-        return [measurement.measure(case, budget) for case in cases_of(plan, ranks)]
+        return [one for case in cases_of(plan, ranks) for one in measurement.measure([case], budget)]
 
     return measure
 

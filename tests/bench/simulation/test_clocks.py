@@ -100,7 +100,7 @@ def measure(monkeypatch: pytest.MonkeyPatch) -> MeasureAll:
         seen = []
         for case in cases_of(operations, nodes, each):
             blocks.clear()
-            measured = measurement.measure(case, budget)
+            (measured,) = measurement.measure([case], budget)
             model = measured.record.clock_model
             assert model is not None
             own_SRI, mapped_SRI = (np.concatenate(parts, axis=2) for parts in zip(*blocks, strict=True))

@@ -223,7 +223,7 @@ def test_a_stop_is_heard_between_ranks(make_plan: MakePlan) -> None:
     asked: list[bool] = []
     team = SimulatedTeam(Simulation(), 3, 1, is_stopping=lambda: bool(asked))
     case = cases_of(make_plan(("all_reduce",), "64B", {}), 3)[0]
-    team.bind(case)
+    team.bind([case])
     asked.append(True)
     with pytest.raises(InterruptedRunError):
         team.prepare(1, poison=True)
@@ -234,7 +234,7 @@ def test_a_dead_rank_costs_the_time_out_and_no_more(make_plan: MakePlan) -> None
     simulation = Simulation(dead_rank=1, dead_after=3)
     team = SimulatedTeam(simulation, 2, 1, timeout=9.0)
     plan = make_plan(("barrier",), "8B", {})
-    team.bind(cases_of(plan, 2)[0])
+    team.bind(cases_of(plan, 2)[:1])
     team.block(3, 9.0)
     before = team.now()
     with pytest.raises(MeasurementError):
