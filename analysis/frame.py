@@ -25,7 +25,8 @@ def frame(results: Iterable[Results]) -> pd.DataFrame:
     -------
     DataFrame
         One row per record, sentinels included; the columns of :data:`collmark.analysis.columns.COLUMNS` in their
-        order, in SI units; rows by run, operation, nbytes and launch.
+        order, in SI units; rows by run, operation, nbytes and launch, those of groups of ranks after all
+        others.
     """
     columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
     known: dict[Case, list[object]] = {}
@@ -52,8 +53,9 @@ def _series(name: str, values: list[object]) -> pd.Series:
 
 
 def _sorted(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows by run, operation in the order of the operation table, the rest of the series, nbytes, launch."""
+    """Return the rows by run, groups, operation in the order of the operation table, the rest of the series, nbytes."""
     order = {name: position for position, name in enumerate(OPERATIONS.names())}
     keys = table.assign(operation=table["operation"].map(order))
-    rows = keys.sort_values([*SERIES, "nbytes", "launch", "started"], kind="stable").index
+    by = dict.fromkeys(["run", "groups", *SERIES, "nbytes", "launch", "started"])
+    rows = keys.sort_values(list(by), kind="stable").index
     return table.loc[rows].reset_index(drop=True)

@@ -50,7 +50,8 @@ def placed(table: pd.DataFrame, most_curves: int = MOST_CURVES) -> pd.DataFrame:
     places = series.join(pd.DataFrame(rows, columns=["panel", "curve", "swatch"]))
     joined = table.merge(places, on=list(SERIES), how="left", validate="many_to_one").assign(shown=True)
     order = {name: position for position, name in enumerate(OPERATIONS.names())}
-    return joined.sort_values("operation", key=lambda names: names.map(order), kind="stable").reset_index(drop=True)
+    joined["order"] = joined["operation"].map(order)
+    return joined.sort_values(["groups", "order"], kind="stable").drop(columns="order").reset_index(drop=True)
 
 
 def _telling(series: pd.DataFrame) -> list[str]:
@@ -109,7 +110,7 @@ def _words(one: dict[str, object], columns: list[str], names: dict[str, str]) ->
         "buffers": lambda: f"{one['buffers']} buffers",
         "binding": lambda: f"bind {one['binding']}",
         "directions": lambda: f"{one['directions']} way{'' if one['directions'] == 1 else 's'}",
-        "groups": lambda: f"groups {one['groups']}" if one["groups"] else "one group",
+        "groups": lambda: str(one["groups"]) or "one group",
         "group": lambda: f"group {one['group']}" if one["group"] else "",
         "root": lambda: f"root {one['root']}",
         "simulated": lambda: "simulated" if one["simulated"] else "measured",

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from collmark.analysis.claims.finding import Kind, Verdict
+from collmark.analysis.columns import Series
 from collmark.analysis.figures.words import ABSENT, gigabytes, interval_words, microseconds, nbytes_words, percent
 from collmark.analysis.models.fit import Fit, Quantity
 from collmark.analysis.report.material import Material
@@ -99,10 +100,14 @@ def _leading(fit: Fit) -> str:
     where = "" if series.simulated else f" over {series.tier_words}"
     what = f"{SIMULATED if series.simulated else ''}{series.operation}{where}"
     return (
-        f"{what} ({series.backend}, {placement_words(series.placement)}) takes "
+        f"{what} ({series.backend}, {placement_words(series.placement)}{_group_words(series)}) takes "
         f"{quantity_words(microseconds, fit.smallest)} µs at {format_nbytes(fit.first)} and comes near "
         f"{quantity_words(gigabytes, asymptote)} GB/s of bus bandwidth at large sizes{weak}{half}."
     )
+
+
+def _group_words(series: Series) -> str:
+    return f", group {series.group} of {series.groups}, {series.company}" if series.groups else ""
 
 
 def placement_words(placement: str) -> str:

@@ -14,6 +14,8 @@ from collmark.analysis.report.pictures import picture
 from collmark.core.units import format_nbytes
 
 MOST_ROWS = 200
+COMPANY = "company"
+"""The axis along which groups of ranks are compared."""
 
 
 def side_by_side(material: Material) -> Section | None:
@@ -23,7 +25,10 @@ def side_by_side(material: Material) -> Section | None:
         return None
     blocks: list[Block] = []
     for axis, rows in found.groupby("axis", sort=False):
-        table = placed(rows, most_curves=1)
+        # All groups of an arrangement are of one kind, and lie in one panel.
+        table = placed(
+            rows.assign(of_group=rows["group"], group="" if axis == COMPANY else rows["group"]), most_curves=1
+        )
         anchor = f"contrast-{axis}"
         blocks.append(Text(lead=AXES[str(axis)].question, words=""))
         drawing = picture("contrast", table, f"{anchor}-table", anchor=f"figure-{anchor}")
@@ -54,8 +59,9 @@ def _table(table: pd.DataFrame, anchor: str) -> Table:
 def _row(one: dict[str, object], *, differs: bool) -> tuple[Cell, ...]:
     value, lower, upper = (float(str(one[name])) for name in ("ratio", "ratio_lower", "ratio_upper"))
     nbytes = int(str(one["nbytes"]))
+    group = f", group {one['of_group']}" if one["axis"] == COMPANY else ""
     return (
-        Cell(text=f"{one['panel']} {one['marker']}".rstrip()),
+        Cell(text=" ".join(filter(None, (str(one["panel"]) + group, str(one["marker"]))))),
         Cell(text=format_nbytes(nbytes) if nbytes else "-"),
         Cell(text=str(one["base"])),
         Cell(text=str(one["other"])),
