@@ -9,6 +9,8 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 endif
 BIN := .venv/bin
 READY := .venv/collmark-ready
+# Tests that start no ranks: two at a time.
+PURE := tests/analysis tests/architecture tests/cli tests/core tests/workflow
 SHELL_SCRIPTS := .ci/run $(wildcard slurm/*.sh)
 
 .PHONY: help
@@ -21,7 +23,8 @@ demo: $(READY) ## measure this machine, fit, judge, write a report (about 4 minu
 
 .PHONY: test
 test: check ## everything that runs on every change: check, then the tests (minutes)
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n 2 $(PURE)
+	$(BIN)/pytest -q $(filter-out $(PURE) %.py,$(wildcard tests/[a-z]*))
 
 .PHONY: prove
 prove: $(READY) ## full simulations and kills (an hour); keeps its tables under docs/proof/

@@ -60,6 +60,10 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
         """
         return self.tau == 1 or repetitions - self.cut >= LEAST_TIMES * self.tau
 
+    def is_warm(self, repetitions: int) -> bool:
+        """Whether at most a third of the repetitions belong to the warm-up."""
+        return self.cut <= LARGEST_CUT * repetitions
+
     def may_be_chance(self, repetitions: int) -> bool:
         """Whether so many far ones are to be expected now and then where 5 % are far in the long run.
 
@@ -116,7 +120,8 @@ def _overlap(one: Estimate | None, other: Estimate | None) -> bool:
 class StoppingRule:
     """Stops when the interval of the median was within the precision twice in a row.
 
-    A series that seems to have a second mode goes on until it has none, or more of it than chance explains.
+    A series that seems to have a second mode goes on until it has none, or more of it than chance explains; one that is
+    warm-up for more than a third goes on until it is less.
 
     Parameters
     ----------
@@ -148,7 +153,8 @@ class StoppingRule:
         judgement = self.judgement = judge(seconds_I, self._tick)
         is_open = judgement.has_second_mode and judgement.may_be_chance(len(seconds_I))
         is_narrow = judgement.half_width <= self._precision and judgement.is_long_enough(len(seconds_I))
-        self._narrow = self._narrow + 1 if is_narrow and not is_open else 0
+        is_warm = judgement.is_warm(len(seconds_I))
+        self._narrow = self._narrow + 1 if is_narrow and is_warm and not is_open else 0
         return judgement
 
     def end(self, seconds_I: NDArray[np.float64]) -> Judgement:
@@ -169,6 +175,6 @@ class StoppingRule:
         judgement = self.judgement
         if judgement is None:
             return Status.BUDGET
-        if judgement.has_second_mode or judgement.cut > LARGEST_CUT * repetitions:
+        if judgement.has_second_mode or not judgement.is_warm(repetitions):
             return Status.UNSTABLE
         return Status.CONVERGED if self.is_finished else Status.BUDGET

@@ -180,6 +180,19 @@ def test_a_cut_of_more_than_a_third_is_unstable() -> None:
         assert rule.status(100) is status
 
 
+def test_a_warm_up_of_over_a_third_is_waited_out() -> None:
+    """Calls of a microsecond are over before a processor is at speed: stopping there called every tenth unstable."""
+    cuts = []
+    for seed in range(50):
+        series = noisy(0.02, 4000, seed)
+        series[:14] *= 1.3
+        status, done = run_rule(series)
+        cuts.append(judge(series[:done], TICK).cut)
+        assert status is Status.CONVERGED
+        assert cuts[-1] <= done / 3
+    assert np.mean(np.array(cuts) >= 10) >= 0.9
+
+
 @pytest.mark.parametrize(
     ("slow", "count", "factor", "least"),
     [(15, 100, 2.0, 0.75), (30, 100, 2.0, 0.95), (30, 100, 1.2, 0.95), (10, 50, 3.0, 0.7)],

@@ -16,6 +16,7 @@ from tests.core.stored import RUN, record_of
 
 from collmark.core.case import Case, ThreadLevel
 from collmark.core.dtype import DTYPES
+from collmark.core.grouping import Group
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
@@ -78,6 +79,10 @@ def in_order(struct: Any, fields: dict[str, Any]) -> Any:  # noqa: ANN401 - any 
         fields |= {name: [0.5] * len(fields["leaders"]) for name in ("ahead", "drift", "bound")}
     if struct is HostNoise:
         fields |= {name: [0] * len(fields["watched"]) for name in ("lost", "long", "largest")}
+    if struct is Group:
+        fields |= {"arrangement": "node", "index": fields["index"] % fields["world"].nodes}
+    if struct is Case and fields["group"] is not None:
+        fields["placement"] = fields["group"].placement
     if struct is Case and OPERATIONS[fields["operation"]].ragged:
         fields |= {"traffic": fields["traffic"] or "uniform", "requested_nbytes": fields["requested_nbytes"] % 4096}
     return struct(**fields)

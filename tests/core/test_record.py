@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collmark.core.record import STORED, Evidence, Field, Ranks, Record, Run, Timing, field_table
+from collmark.core.field_table import STORED, Field, field_table
+from collmark.core.record import Evidence, Ranks, Record, Run, Timing
 
 # Numbers that are shares, levels or counts.
 WITHOUT_UNIT = {"level", "second_mode", "skewed", "late", "drift", "chance_in", "chance_out"}

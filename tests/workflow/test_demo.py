@@ -10,6 +10,11 @@ from collmark.workflow import demo
 from collmark.workflow.demo import BUDGET, make_demo
 
 
+@pytest.fixture(autouse=True)
+def without_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "_mpi_library", lambda _environ: ("", "no MPI library was found"))
+
+
 @pytest.fixture(params=[1, 2, 3, 4, 64])
 def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     count: int = request.param
@@ -24,7 +29,12 @@ def test_ranks_follow_the_cores(cores: int) -> None:
     assert placement.ranks == min(4, max(2, cores))
     assert made.oversubscribe == (cores == 1)
     assert made.plan.binding is (Binding.NONE if cores == 1 else Binding.CORES)
-    assert bool(made.remarks) == (cores == 1)
+    # Ranks of MPI that share a core wait for each other's time slices: that is nothing to show.
+    assert made.remarks == (
+        (f"2 ranks share {cores} core: these figures time the scheduler, not the network",)
+        if cores == 1
+        else ("without mpi: no MPI library was found",)
+    )
     check_plan(made.plan)
 
 
@@ -49,3 +59,16 @@ def test_time_and_launches_can_be_chosen() -> None:
     plan = make_demo(launches=3, budget=60.0).plan
     assert plan.launches == 3
     assert 50 < plan.budget < 60
+
+
+def test_mpi_is_measured_beside_gloo_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "usable_cores", lambda: 4)
+    assert make_demo().plan.backends == ("gloo",)
+    monkeypatch.setattr(demo, "_mpi_library", lambda _environ: ("environment", ""))
+    made = make_demo()
+    assert (made.plan.backends, made.plan.mpi_library) == (("gloo", "mpi"), "environment")
+    # 150 s and 90 s of four minutes.
+    assert made.plan.shares["gloo"] / sum(made.plan.shares.values()) == pytest.approx(150 / 240)
+    check_plan(made.plan)
+    monkeypatch.setattr(demo, "usable_cores", lambda: 1)
+    assert make_demo().plan.backends == ("gloo",)

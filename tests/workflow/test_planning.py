@@ -34,6 +34,7 @@ OTHER = {
     "--buffers": ["rotated"],
     "--in-place": ["yes"],
     "--batch": ["8"],
+    "--groups": ["blocked:2"],
     "--form": ["nonblocking"],
     "--mpi-library": ["site"],
     "--thread-level": ["multiple"],
@@ -71,7 +72,7 @@ def test_option_changes_what_is_measured(option: str) -> None:
     base = {"--operation": ["all_reduce,all_to_all_v,stream"], "--sizes": ["64KiB"]}
     needs = {"--simulate": ["simulated"], "--form": ["mpi"]}
     given = base | ({"--backend": needs[option]} if option in needs else {})
-    before, after = preview(make_plan(None, given), 2), preview(make_plan(None, given | {option: OTHER[option]}), 2)
+    before, after = (preview(make_plan(None, options), 4) for options in (given, given | {option: OTHER[option]}))
     assert (before.cases, before.records, before.at_most, before.plan) != (
         after.cases,
         after.records,

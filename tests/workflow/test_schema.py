@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from collmark.core.record import STORED, field_table
+from collmark.core.field_table import STORED, field_table
 from collmark.workflow.schema import schema_text
 
 PAGE = Path(__file__).parents[2] / "results" / "README.md"

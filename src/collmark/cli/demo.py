@@ -35,7 +35,7 @@ def demo(
     output: opt.Output = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Measure this machine: six operations over gloo, 16 B to 16 MiB, in about four minutes; fit, judge, report."""
+    """Measure this machine: six operations over gloo and MPI, in about four minutes; fit, judge, report."""
     from collmark.cli.measure import Session
     from collmark.core.plan import check_plan
     from collmark.workflow.demo import BUDGET, make_demo

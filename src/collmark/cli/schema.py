@@ -12,7 +12,8 @@ with_examples("collmark schema", "collmark schema", "collmark schema --json")
 
 def schema(context: typer.Context, as_json: opt.AsJson = False) -> None:
     """Print what the files of a run and their fields mean."""
-    from collmark.core.record import SCHEMA_VERSION, STORED, field_table
+    from collmark.core.field_table import STORED, field_table
+    from collmark.core.record import SCHEMA_VERSION
     from collmark.workflow.schema import schema_text
 
     terminal = terminal_of(context)

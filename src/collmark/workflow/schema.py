@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from collmark.core.record import SCHEMA_VERSION, STORED, field_table
+from collmark.core.field_table import STORED, field_table
+from collmark.core.record import SCHEMA_VERSION
 
 INTRODUCTION = f"""\
 # Results
