@@ -116,8 +116,19 @@ class CommonClock:
 
     @property
     def error(self) -> float:
-        """Bound in s of the error between the stamps of any two ranks: of two hosts, both may be off."""
-        return sum(sorted(host.proven for host in self._hosts)[-2:]) * NS
+        """Bound in s of the error between the stamps of any two ranks."""
+        return self.error_among(range(len(self._host_R)))
+
+    def error_among(self, ranks: Sequence[int]) -> float:
+        """Return the bound in s between the stamps of any two of some ranks: of two hosts, both may be off."""
+        hosts = {self._host_R[rank] for rank in ranks}
+        if len(hosts) == 1:
+            return 0.0
+        return sum(sorted(self._hosts[host - 1].proven for host in hosts if host)[-2:]) * NS
+
+    def is_shared_among(self, ranks: Sequence[int]) -> bool:
+        """Whether some ranks read one clock."""
+        return self.is_shared or len({self._host_R[rank] for rank in ranks}) == 1
 
     def settle(self, seconds: float, tick: float) -> None:
         """Find out which ranks read one clock, and measure the others.

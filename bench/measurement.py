@@ -177,12 +177,15 @@ class Measurement:
         judgement = rule.judgement
         assert judgement is not None, "at least one block was judged"
         queued_RI, device_RI = stamps.queued_RI(), stamps.device_RI()
+        clock, common = self._team.clock, self._team.common
+        if clock is Clock.MODELLED and common.is_shared_among(case.members):
+            clock, fields["clock_model"] = Clock.SHARED, None
         return Measured(
             record=record(
                 case,
                 rule.status(stamps.repetitions),
                 check,
-                clock=self._team.clock if stamps.comparable else Clock.LOCAL,
+                clock=clock if stamps.comparable else Clock.LOCAL,
                 timing=summarise_time(case, stamps, judgement, self._terms.tick),
                 ranks=summarise_ranks(case, stamps, judgement.cut),
                 enqueue=None if queued_RI is None else float(np.median(queued_RI.max(axis=0))),
@@ -230,7 +233,8 @@ class Measurement:
                 stamps = self._block(cases[0], count, pace * made, made)
                 made += count
                 for series in going:
-                    series.add(stamps.of(series.case.members))
+                    members = series.case.members
+                    series.add(stamps.of(members, self._team.common.error_among(members)))
                 pace = max((now() - began) / made, 1e-9)
                 self._report_progress(going, made)
             is_over = made < target
@@ -241,7 +245,7 @@ class Measurement:
             if ending:
                 self._team.common.conclude()
             for series in ending:
-                series.conclude(self._team.common.error)
+                series.conclude(self._team.common.error_among(series.case.members))
             if is_over:
                 break
         return each

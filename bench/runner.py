@@ -11,7 +11,7 @@ import msgspec
 from collmark.bench.measurement import Measurement, Progress, Terms
 from collmark.bench.rotation import eviction_nbytes, pool_nbytes
 from collmark.bench.team import Team
-from collmark.core.case import Case
+from collmark.core.case import Case, companies
 from collmark.core.plan import Plan
 from collmark.core.record import Record, Sentinel
 from collmark.core.store import Writer
@@ -110,11 +110,6 @@ def run_launch(
             # A launch that is resumed may want one group of several; the sentinel is one case.
             if measured.record.case.key in (wanted if sentinel is None else {repeated.key}):
                 yield Finished(record=writer.append(measured.record, measured.layers_SRI))
-
-
-def companies(cases: Sequence[Case]) -> list[tuple[Case, ...]]:
-    """Return cases with those that are measured at once with them, in their order."""
-    return list({case.company[0].key: case.company for case in cases}.values())
 
 
 def _schedule(

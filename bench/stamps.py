@@ -62,11 +62,12 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
         starts = None if self.starts_I is None else self.starts_I[cut:]
         return msgspec.structs.replace(self, layers_SRI=self.layers_SRI[:, :, cut:], starts_I=starts)
 
-    def of(self, members: Sequence[int]) -> Stamps:
-        """Return the stamps of some ranks, in their order."""
+    def of(self, members: Sequence[int], error: float | None = None) -> Stamps:
+        """Return the stamps of some ranks, in their order; `error` is the bound in s between them, where it is less."""
         if len(members) == self.layers_SRI.shape[1]:
             return self
-        return msgspec.structs.replace(self, layers_SRI=self.layers_SRI[:, list(members)])
+        bound = self.error if error is None else error
+        return msgspec.structs.replace(self, layers_SRI=self.layers_SRI[:, list(members)], error=bound)
 
     def tells(self, seconds: float) -> bool:
         """Whether the clocks are good enough for entries and exits of several ranks to tell such a time of a call."""

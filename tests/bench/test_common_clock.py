@@ -76,6 +76,20 @@ def three_hosts() -> Hosts:
     return Hosts([0, 0, 1, 1, 2, 2], [0, 5 * SECOND, -(10**14)], [0.0, 50e-6, -80e-6])
 
 
+def test_ranks_of_one_host_need_no_bound() -> None:
+    hosts = three_hosts()
+    hosts.common.settle(1.0, TICK)
+    hosts.a_case(0.1, 6)
+    common = hosts.common
+    for one_host in ([0, 1], [2, 3], [4], [5, 4]):
+        assert common.error_among(one_host) == 0
+        assert common.is_shared_among(one_host)
+    second, third, both = (common.error_among(ranks) for ranks in ([0, 2], [1, 5], [3, 4]))
+    assert min(second, third) > 0
+    assert both == pytest.approx(second + third) == common.error
+    assert not common.is_shared_among([1, 2])
+
+
 def test_one_clock_is_not_asked_again_and_maps_nothing() -> None:
     hosts = Hosts([0, 0, 0], [0], [0.0])
     hosts.common.settle(1.0, TICK)

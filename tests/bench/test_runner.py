@@ -18,14 +18,13 @@ from collmark.bench.runner import (
     BudgetSpent,
     Finished,
     allowance,
-    companies,
     run_launch,
     sentinel_of,
     shuffled,
 )
 from collmark.bench.simulation.spec import Simulation
 from collmark.bench.simulation.team import SimulatedTeam
-from collmark.core.case import Case
+from collmark.core.case import Case, companies
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
 from collmark.core.grouping import Company, groups_of
 from collmark.core.placement import Placement

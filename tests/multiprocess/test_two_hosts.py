@@ -13,6 +13,7 @@ from tests.multiprocess.two_hosts import ADDRESSES, RATE, Hosts, two_hosts
 
 from collmark.bench.stamps import CLOCK_SHARE
 from collmark.core.operation import Estimand
+from collmark.core.placement import Tier
 from collmark.core.record import Clock, Record
 from collmark.core.store import RunFolder, read_samples
 from collmark.kernels.native import load_loop
@@ -129,3 +130,30 @@ def test_a_rank_that_only_says_it_shares_the_clock_is_found_out(hosts: Hosts, st
         assert "rank 1 says that it reads the clock of rank 0" in record.clock_model.note
         assert record.samples is not None
         check_record(record, read_samples(folder, record.samples), hosts, 0)
+
+
+def test_groups_of_a_host_and_across_hosts_have_their_own_tier(hosts: Hosts, start: Start, tmp_path: Path) -> None:
+    variables = {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": ADDRESSES[0], "MASTER_PORT": "29521"}
+    plan = ("--operation", "all_reduce", "--sizes", "64KiB", "--case-budget", "300ms", "--timeout", "20 s")
+    words = collmark("run", *plan, "--groups", "node,strided:2", "--oversubscribe", "--into", "grouped")
+    programs = [
+        start(*hosts.words(rank // 2, AHEAD), *words, RANK=str(rank), LOCAL_RANK=str(rank % 2), **variables)
+        for rank in range(4)
+    ]
+    assert [program.end(240) for program in programs] == [0] * 4, [program.errors for program in programs]
+    records = [record for record in RunFolder(tmp_path / "grouped").records() if record.sentinel is None]
+    assert len(records) == 2 * 2 * 2
+    for record in records:
+        group = record.case.group
+        assert group is not None
+        assert record.check.wrong == 0
+        assert record.timing is not None
+        is_within = group.arrangement == "node"
+        assert record.case.placement.nodes == (1 if is_within else 2)
+        assert record.evidence.tier is (Tier.LOOPBACK if is_within else Tier.TCP)
+        if is_within and group.index == 0:
+            assert (record.clock, record.clock_model, record.timing.estimand) == (
+                Clock.SHARED, None, Estimand.LAST_IN_LAST_OUT
+            )  # fmt: skip
+        if not is_within:
+            assert record.clock_model is not None

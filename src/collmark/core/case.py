@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import cached_property
 
@@ -254,3 +255,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def __str__(self) -> str:
         group = "" if self.group is None else f", {self.group}"
         return f"{self.operation} {self.nbytes} B {self.dtype} {self.traffic}".rstrip() + group
+
+
+def companies(cases: Iterable[Case]) -> list[tuple[Case, ...]]:
+    """Return cases with those that are measured at once with them, in their order."""
+    return list({case.company[0].key: case.company for case in cases}.values())

@@ -20,7 +20,7 @@ from collmark.core.placement import MOST_RANKS, Placement
 from collmark.core.plan import Plan, check_plan, load_plan, with_matrices
 from collmark.core.plan_field import FIELDS, unknown_names
 from collmark.workflow.prepare import SIMULATED, check_planted, default_ranks
-from collmark.workflow.run import START_SECONDS, grouped
+from collmark.workflow.run import grouped, launch_seconds
 
 
 class Knob(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,7 +220,7 @@ def preview(plan: Plan, ranks: int | None) -> Preview:
 
 def upper_bound(plan: Plan, cases: Sequence[Case]) -> float:
     """Return the seconds that a plan takes at most, launches started; under ``auto``, its first launches."""
-    one = sum(START_SECONDS + (len(group) + 1) * plan.case_budget for _key, group in grouped(cases))
+    one = sum(launch_seconds(plan, group) for _key, group in grouped(cases))
     bound = plan.first_launches * one
     return min(bound, plan.budget or bound)
 

@@ -21,7 +21,7 @@ from collmark.bench.launchers.seating import be_rank, turn_away
 from collmark.bench.launchers.start import launch_of
 from collmark.bench.memory import check_memory
 from collmark.bench.simulation.launch import simulate_launch
-from collmark.core.case import Case
+from collmark.core.case import Case, companies
 from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UsageError
 from collmark.core.metrics import like_medians
 from collmark.core.placement import Placement
@@ -165,7 +165,7 @@ class _Execution:
 
     def _announce(self, rounds: Sequence[Sequence[Case]], records: Sequence[Record]) -> None:
         groups = [group for cases in rounds for group in grouped(cases)]
-        at_most = sum(START_SECONDS + (len(cases) + 1) * self._plan.case_budget for _key, cases in groups)
+        at_most = sum(launch_seconds(self._plan, cases) for _key, cases in groups)
         self._sink.emit(
             RunStarted(
                 folder=str(self._folder.path),
@@ -247,6 +247,11 @@ class _Execution:
                 of_case.setdefault(record.case.key, []).append(record)
         medians = {key: like_medians(records)[0] for key, records in of_case.items()}
         return [case for case in self._run.cases if not is_settled(medians.get(case.key, []), self._plan.precision)]
+
+
+def launch_seconds(plan: Plan, cases: Sequence[Case]) -> float:
+    """Return the seconds that a launch of some cases takes at most; its sentinel takes as long as one of them."""
+    return START_SECONDS + (len(companies(cases)) + 1) * plan.case_budget
 
 
 def share_of_next(backends: Sequence[str], shares: Mapping[str, float]) -> float:
