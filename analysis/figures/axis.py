@@ -19,6 +19,7 @@ LEAST_PLAIN, MOST_PLAIN = 1e-9, 1e12
 """Between these a number is written without an exponent; nobody counts more zeros."""
 BETWEEN = ((2.0, (1, 2, 5)), (3.5, (1, 3)), (math.inf, (1,)))
 """Decades spanned, and the steps inside each decade that are labelled up to there."""
+DECADES = 100.0  # from end to end of an axis of ratios, from which on only powers of ten are labelled
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0)
 NINES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
 
@@ -66,10 +67,16 @@ def decade_axis(axis: Axis, low: float, high: float) -> None:
     _set_ticks(axis, places[::every], [plain(place) for place in places[::every]])
 
 
-def ratio_axis(axis: Axis, most: float) -> None:
-    """Label a logarithmic axis of ratios, symmetric about 1 and `most` at its end."""
-    places = [ratio for ratio in RATIOS if 1 / most <= ratio <= most]
+def ratio_axis(axis: Axis, most: float, least: float | None = None) -> None:
+    """Label a logarithmic axis of ratios from `least`, else 1 / `most`, to `most`."""
+    least = 1 / most if least is None else least
+    if most / least > DECADES:
+        decades = range(math.ceil(math.log10(least)), math.floor(math.log10(most)) + 1)
+        _set_ticks(axis, [10.0**power for power in decades], [plain(10.0**power) for power in decades])
+        return
+    places = [ratio for ratio in RATIOS if least <= ratio <= most]
     # What lies near to 1 would be written over it where the axis spans much.
+    most = max(most, 1 / least)
     crowded = {0.8, 1.25, 0.9, 1.1} if most > 3 else {0.9, 1.1} if most > 1.6 else set()
     places = [ratio for ratio in places if ratio not in crowded]
     _set_ticks(axis, places, [plain(ratio) for ratio in places])

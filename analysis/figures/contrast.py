@@ -23,7 +23,10 @@ NEEDS = (
 )  # fmt: skip
 SHADES = ("run-a", "run-b", "tier-unknown")
 SHAPES = ("o", "s", "^")
-LEAST, MOST = 1.3, 100.0
+NEAREST = 1.3
+"""So far the axis reaches on both sides of 1."""
+LABELS = 0.1
+"""Of its length, at its upper end, for what names the points."""
 
 
 def contrast(table: pd.DataFrame) -> Figure:
@@ -48,9 +51,9 @@ def contrast(table: pd.DataFrame) -> Figure:
 def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     size_axis(panel, table["nbytes"].min(), table["nbytes"].max())
     panel.set_yscale("log")
-    most = _furthest(table)
-    panel.set_ylim(1 / most, most)
-    ratio_axis(panel.yaxis, most)
+    least, most = _ends(table)
+    panel.set_ylim(least, most)
+    ratio_axis(panel.yaxis, most, least)
     panel.axhline(1.0, color=AXIS.light, linewidth=1.0, zorder=1)
     labels = []
     for position, (other, own) in enumerate(rows.groupby("other", sort=False)):
@@ -66,11 +69,15 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     marks.say_marker(panel, rows)
 
 
-def _furthest(table: pd.DataFrame) -> float:
-    """Return the ratio at the end of the axis: all points and most whiskers lie within."""
-    far = np.log(table["ratio"]).abs().max()
-    ends = np.log(table[["ratio_lower", "ratio_upper"]].where(lambda ends: ends > 0)).abs().max(axis=1).quantile(0.8)
-    return min(MOST, max(LEAST, math.exp(1.12 * float(np.nanmax([far, ends, 0.0])))))
+def _ends(table: pd.DataFrame) -> tuple[float, float]:
+    """Return the ratios at the ends of the axis: all points, most whiskers and 1 lie within."""
+    points = np.log(table["ratio"])
+    lower, upper = (np.log(table[name].where(table[name] > 0)) for name in ("ratio_lower", "ratio_upper"))
+    lowest = np.nanmin([points.min(), lower.quantile(0.2), 0.0])
+    highest = np.nanmax([points.max(), upper.quantile(0.8), 0.0])
+    near = math.log(NEAREST)
+    low, high = min(-near, 1.12 * lowest), max(near, 1.12 * highest)
+    return math.exp(low), math.exp(high + LABELS * (high - low))
 
 
 def title(table: pd.DataFrame) -> str:

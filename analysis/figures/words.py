@@ -116,11 +116,13 @@ def slower_words(ratio: float) -> str:
 
     Examples
     --------
-    >>> slower_words(1.35), slower_words(0.82), slower_words(5.99)
-    ('35 % slower', '18 % faster', '5.99 times as slow')
+    >>> slower_words(1.35), slower_words(0.82), slower_words(5.99), slower_words(0.002)
+    ('35 % slower', '18 % faster', '5.99 times as slow', '500 times as fast')
     """
     if ratio >= MOST_PERCENT:
         return f"{ratio:.3g} times as slow"
+    if ratio <= 1 / MOST_PERCENT:
+        return f"{1 / ratio:.3g} times as fast"
     return f"{percent(abs(ratio - 1))} % {'slower' if ratio > 1 else 'faster'}"
 
 

@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from tests.analysis.figures.tables import ODD, drawn_of, ordinary, repetitions_of, table_for
+from tests.analysis.figures.tables import ODD, drawn_of, ordinary, repetitions_of, streamed, table_for
 from tests.analysis.made import curve, noisy, results_of
 
+from collmark.analysis.contrasts import contrasts
 from collmark.analysis.figures.index import FIGURES
-from collmark.analysis.figures.place import panels
+from collmark.analysis.figures.place import panels, placed
 from collmark.analysis.figures.rank_shares import RANK
 from collmark.analysis.figures.svg import to_png, to_svg
 
@@ -151,3 +152,15 @@ def test_titles_say_what_was_found() -> None:
 def test_a_slow_launch_is_named() -> None:
     table = drawn_of(results_of(curve(levels=(1.0, 1.0, 1.0, 1.5))), most_curves=1)
     assert FIGURES["launches"].title(table).startswith("Launch 4 stands out most: all_reduce is 36 % slower")
+
+
+@pytest.mark.parametrize("factor", [0.0005, 0.3, 0.97, 1.0, 1.02, 300.0])
+def test_no_ratio_lies_beyond_its_axis(factor: float) -> None:
+    table = placed(contrasts(drawn_of(streamed(ordinary(), factor))), most_curves=1)
+    figure = FIGURES["contrast"].draw(table)
+    assert figure.axes
+    for panel in figure.axes:
+        low, high = panel.get_ylim()
+        assert low < min(1, table["ratio"].min())
+        assert max(1, table["ratio"].max()) < high
+        assert sum(low <= place <= high for place in panel.get_yticks()) >= 2
