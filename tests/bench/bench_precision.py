@@ -51,10 +51,9 @@ import os
 import sys
 
 words = sys.argv[1:]
-if "collmark.bench.process" in words:
-    at = words.index("collmark.bench.process")
+if words[:3] == ["-P", "-m", "collmark.bench.process"]:  # and not mpiexec, which is started with an interpreter too
     os.environ["PYTHONPATH"] = {root!r}
-    words = ["-m", "tests.bench.fixed_counts", {target!r}, *words[at + 1 :]]
+    words = ["-m", "tests.bench.fixed_counts", {target!r}, *words[3:]]
 os.execv({python!r}, [{python!r}, *words])
 """
 

@@ -53,5 +53,5 @@ def test_a_warm_up_leaves_little_in_the_median_and_much_where_it_is_not_cut(head
 
 
 def test_a_fixed_cut_of_a_tenth_is_too_short_for_a_long_warm_up() -> None:
-    series = Series(cv=0.05, head="from twice as long, halved every 15 calls")
+    series = Series(cv=0.2, head="from twice as long, halved every 15 calls")
     assert np.mean([draw_cut(series, seed).tenth for seed in range(60)]) - 1 > PRECISION / 4
