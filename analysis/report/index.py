@@ -46,7 +46,7 @@ SECTIONS = Registry(
         ("where", Part(build=where, in_ticket=True)),
         ("curves", Part(build=curves)),
         ("fits", Part(build=fits, in_ticket=True)),
-        ("contrasts", Part(build=side_by_side)),
+        ("contrasts", Part(build=side_by_side, in_ticket=True)),
         ("ragged", Part(build=ragged, in_ticket=True)),
         ("claims", Part(build=claims, in_ticket=True)),
         ("launches", Part(build=launches)),

@@ -45,7 +45,8 @@ def test_a_group_lies_where_its_ranks_lie(arrangement: str, nodes: int, each: in
 
 @pytest.mark.parametrize(("arrangement", "words"), [
     ("blocked:3", "8 ranks cannot be divided into groups of 3"), ("blocked", "say how many ranks"),
-    ("strided:0", "say how many ranks"), ("blocked:x", "must be a whole number"), ("rows:2", "unknown arrangement"),
+    ("strided:0", "say how many ranks"), ("blocked:x", "blocked:x: say how many ranks a group has, a whole number"),
+    ("blocked:4:2", "blocked:4:2: say how many"), ("rows:2", "unknown arrangement"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused(arrangement: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
@@ -62,7 +63,22 @@ def test_a_plan_may_ask_for_what_some_ranks_can_be(arrangement: str) -> None:
     check_arrangement(arrangement)
 
 
-@pytest.mark.parametrize("arrangement", ["", "blocked", "blocked:", "blocked:-2", "node:2", "strided:1e3", "All"])
+@pytest.mark.parametrize(
+    "arrangement",
+    [
+        "",
+        "blocked",
+        "blocked:",
+        "blocked:-2",
+        "node:2",
+        "strided:1e3",
+        "All",
+        "blocked:04",
+        "blocked:+4",
+        "blocked: 4",
+        "blocked:9999999",
+    ],
+)
 def test_a_plan_may_not_ask_for_what_no_ranks_can_be(arrangement: str) -> None:
     with pytest.raises(UsageError):
         check_arrangement(arrangement)

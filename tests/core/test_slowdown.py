@@ -13,7 +13,7 @@ from collmark.core.grouping import Company, groups_of
 from collmark.core.operation import Estimand
 from collmark.core.placement import Placement
 from collmark.core.record import Record, Sentinel, Status
-from collmark.core.slowdown import slowdowns
+from collmark.core.slowdown import slowdown_words, slowdowns
 from collmark.core.statistics import log_t_interval
 
 WORLD = Placement(ranks_per_node=4)
@@ -77,6 +77,13 @@ def test_times_of_unlike_quantities_are_longest_local_durations_on_both_sides() 
     )
     alone = replaced(alone, ranks=msgspec.structs.replace(alone.ranks, longest=1.25e-3))
     assert slowdowns([alone, apart])[KEY].value == pytest.approx(4)
+
+
+def test_it_is_said_why_there_is_none() -> None:
+    assert slowdown_words(records(0, [1e-3], [2e-3])) == []
+    (words,) = slowdown_words(records(0, [], [2e-3]))
+    assert words.startswith("1 case of groups at once without a slowdown: no launch has a steady time")
+    assert slowdown_words(records(0, [1e-3], [])) == []
 
 
 def test_cases_without_groups_have_none() -> None:

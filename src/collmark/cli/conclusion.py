@@ -17,6 +17,7 @@ from collmark.core.lower_bound import of_bound
 from collmark.core.marker import NO_MEASUREMENT, markers_of
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
+from collmark.core.slowdown import slowdown_words
 from collmark.core.straggler import absence_words
 from collmark.core.units import format_duration
 from collmark.core.variance import typical, variances_of
@@ -65,6 +66,7 @@ def summary_lines(run: Run, records: Sequence[Record], seconds: float | None) ->
     unknown = [reached.reason for reached in of_bound(records).values() if reached.reason]
     if unknown:
         lines.append(f"{counted(len(unknown), 'ragged case')} without a share of the lower bound: {unknown[0]}")
+    lines += slowdown_words(records)
     lines += clock_words(record for record in records if record.sentinel is None)
     absent = absence_words(run, records)
     return lines + findings(run, records) + ([absent] if absent else [])

@@ -77,7 +77,8 @@ def remarks(fit: Fit) -> list[str]:
 
 
 def _words(series: Series) -> str:
-    return f"{series.operation} {series.dtype} {series.placement} ({series.run})"
+    group = f", {series.groups}, group {series.group}, {series.company}" if series.groups else ""
+    return f"{series.operation} {series.dtype} {series.placement}{group} ({series.run})"
 
 
 def _sections(fits: Sequence[Fit]) -> list[list[Fit]]:

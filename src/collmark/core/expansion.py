@@ -175,7 +175,9 @@ def _groups(plan: Plan, placement: Placement) -> tuple[list[Group | None], list[
             problems.append(f"groups {error}")
             continue
         if len(alone) == 1:
-            ungrouped.append(f"groups {arrangement}: left out on {placement}, where it is one group of all ranks")
+            ungrouped.append(
+                f"groups {arrangement}: left out on {placement}, where it is one group of all ranks, as {ALL} is"
+            )
         else:
             groups += [*alone, *together]
     return groups, problems, ungrouped

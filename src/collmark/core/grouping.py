@@ -6,6 +6,7 @@ every set of ranks with the same place in those (``strided``); all groups of one
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from enum import StrEnum
 
@@ -13,7 +14,7 @@ import msgspec
 
 from collmark.core.bounds import Count
 from collmark.core.errors import UnknownNameError, UsageError
-from collmark.core.numeral import counted, parse_whole, shown
+from collmark.core.numeral import counted, shown
 from collmark.core.placement import MOST_RANKS, Placement
 
 ALL = "all"
@@ -98,9 +99,11 @@ def group_size(arrangement: str, world: Placement) -> int:
         return world.ranks_per_node
     if kind not in KINDS:
         raise UnknownNameError("arrangement of groups", arrangement, FORMS)
-    size = parse_whole(number) if number else 0
-    if not 1 <= size <= MOST_RANKS:
-        raise UsageError(f"{shown(arrangement)}: say how many ranks a group has, as {kind}:2")
+    size = _size_of(number)
+    if not size:
+        raise UsageError(
+            f"{shown(arrangement)}: say how many ranks a group has, a whole number from 1 to {MOST_RANKS}, as {kind}:2"
+        )
     if world.ranks % size:
         raise UsageError(f"{arrangement}: {counted(world.ranks, 'rank')} cannot be divided into groups of {size}")
     return size
@@ -112,8 +115,13 @@ def check_arrangement(arrangement: str) -> None:
         return
     kind, _colon, number = arrangement.partition(":")
     # So many ranks can be divided so: what remains wrong is wrong for all.
-    size = parse_whole(number) if kind in KINDS and number else 1
-    group_size(arrangement, Placement(ranks_per_node=min(max(size, 1), MOST_RANKS)))
+    group_size(arrangement, Placement(ranks_per_node=(_size_of(number) if kind in KINDS else 0) or 1))
+
+
+def _size_of(number: str) -> int:
+    """Return a number of ranks, 0 where it is none; written otherwise, one arrangement would be taken for two."""
+    size = int(number) if re.fullmatch(r"[1-9][0-9]{0,9}", number) else 0
+    return size if size <= MOST_RANKS else 0
 
 
 def groups_of(arrangement: str, world: Placement, company: Company) -> list[Group]:

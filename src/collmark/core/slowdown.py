@@ -14,6 +14,7 @@ from collmark.core.case import Case
 from collmark.core.estimate import Estimate
 from collmark.core.grouping import Company
 from collmark.core.metrics import like_medians
+from collmark.core.numeral import counted
 from collmark.core.record import ENTERS, Record
 from collmark.core.statistics import log_t_interval
 
@@ -54,6 +55,17 @@ def slowdowns(records: Iterable[Record]) -> dict[str, Slowdown]:
         if slowdown is not None:
             found[key] = slowdown
     return found
+
+
+def slowdown_words(records: Iterable[Record]) -> list[str]:
+    """Return why cases of groups that communicate at once have no slowdown, in a sentence; none where all have one."""
+    kept = [record for record in records if record.sentinel is None]
+    found = slowdowns(kept)
+    without = {record.case.key for record in kept if alone_of(record.case) is not None} - found.keys()
+    if not without:
+        return []
+    cases = f"{counted(len(without), 'case')} of groups at once"
+    return [f"{cases} without a slowdown: no launch has a steady time of the same group both alone and among all"]
 
 
 def alone_of(case: Case) -> Case | None:
