@@ -58,7 +58,8 @@ Written by `make prove` (tests/prove/prove_ratios.py). Simulated draws; no figur
   with a CV of 5 %, autocorrelation 0.6 and 8 % contamination, as in [coverage](coverage.md).
 - Ratio: of one run's T to the other's, Welch's t on the logarithms of the launches' medians; in truth it is 1.
 - Auto: the first run goes on as `--launches auto` does, from 5 launches until the interval is within 5 % with and
-  without the last launch, at most 100. Covered: share of runs whose interval, then, holds the true median.
+  without the last launch, the last two and the last three, at most 100. Covered: share of runs whose interval, then,
+  holds the true median.
 
 collmark {collmark}, Python {python}, numpy {numpy}.
 """

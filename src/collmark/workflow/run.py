@@ -36,6 +36,7 @@ from collmark.workflow.prepare import SIMULATED, Prepared, same_plan
 START_SECONDS = 5.0  # to be expected for interpreters and libraries to start; only for the bound shown
 UNBOUNDED = 1e9  # s
 MOST_AUTO_LAUNCHES = 100
+IN_A_ROW = 4  # intervals over launches that must be narrow before `auto` stops: docs/proof/ratios.md
 DONE = frozenset({Status.CONVERGED, Status.BUDGET, Status.UNSTABLE, Status.WRONG, Status.FAILED})
 
 
@@ -261,8 +262,11 @@ def share_of_next(backends: Sequence[str], shares: Mapping[str, float]) -> float
 
 
 def is_settled(medians: Sequence[float], precision: float) -> bool:
-    """Whether the interval over launches is within the precision with and without the last launch."""
-    intervals = [log_t_interval(list(medians)), log_t_interval(list(medians[:-1]))]
+    """Whether the interval over launches is within the precision, and was so without the last one, two and three.
+
+    A rule that stops at the first narrow interval finds those that are narrow by chance, and cover less.
+    """
+    intervals = [log_t_interval(list(medians[: max(0, len(medians) - left)])) for left in range(IN_A_ROW)]
     return all(interval is not None and interval.relative_half_width <= precision for interval in intervals)
 
 
