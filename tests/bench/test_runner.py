@@ -304,3 +304,18 @@ def test_groups_at_once_are_one_place_in_the_order_and_a_record_each(tmp_path: P
     records = [event.record for event in events if isinstance(event, Finished)]
     assert [record.case for record in records] == [together[1]] * 4
     assert [record.sentinel for record in records].count(None) == 1
+
+
+def test_the_sentinel_is_one_case_though_its_groups_are_measured_at_once(tmp_path: Path) -> None:
+    groups = groups_of("blocked:2", Placement(ranks_per_node=4), Company.TOGETHER)
+    together = [msgspec.structs.replace(CASES[0], group=group, placement=group.placement) for group in groups]
+    bench = Bench(tmp_path)
+    terms = Terms(launch=1, precision=0.05, timeout=30.0, tick=1e-9)
+    events = run_launch(
+        SimulatedTeam(bench.simulation, 4, 1), together, bench.plan, terms, Writer(bench.folder, 1, 0), budget=10.0,
+        is_stopping=lambda: False, report=lambda _progress: None,
+    )  # fmt: skip
+    records = [event.record for event in events if isinstance(event, Finished)]
+    assert len({record.case.key for record in records if record.sentinel is not None}) == 1
+    assert sorted(record.case.key for record in records if record.sentinel is None) == sorted(c.key for c in together)
+    assert len(records) == 3 + 2
