@@ -33,8 +33,8 @@ prove: $(READY) ## full simulations and kills (an hour); keeps its tables under 
 
 .PHONY: bench
 bench: $(READY) ## ratios against peers, measured in one run; kept as docs/proof/bench-*.md
-	@for script in $(sort $(wildcard tests/bench/bench_*.py)); do \
-		echo "$$script" && $(BIN)/python "$$script" || exit; done
+	@failed=0; for script in $(sort $(wildcard tests/bench/bench_*.py)); do \
+		echo "$$script" && $(BIN)/python "$$script" || failed=1; done; exit $$failed
 
 .PHONY: gpu
 gpu: $(READY) ## the tests that need a GPU; each says why where it is skipped

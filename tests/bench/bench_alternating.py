@@ -128,7 +128,7 @@ def main() -> int:
     text = TEXT.format(
         verdict=f"**{'PASS' if is_good else 'FAIL'}**: {said}.",
         rows="\n".join(row_of(*one) for one in found),
-        library=library,
+        library=library.version,
         ranks=RANKS,
         launches=options.launches,
         machine=f"{environment.usable_cores()} cores, {platform.system()} {platform.release()} {platform.machine()}",
