@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
@@ -82,7 +82,7 @@ def panels(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield panel, table.assign(shown=table["panel"] == panel)
 
 
-def run_names(runs: object) -> dict[str, str]:
+def run_names(runs: Iterable[object]) -> dict[str, str]:
     """Return short names of runs: without the time stamp where the rest tells them apart.
 
     Examples
@@ -92,7 +92,7 @@ def run_names(runs: object) -> dict[str, str]:
     >>> run_names(["20300101T000000Z-demo", "20300102T000000Z-demo"])
     {'20300101T000000Z-demo': '20300101T000000Z-demo', '20300102T000000Z-demo': '20300102T000000Z-demo'}
     """
-    full = [str(run) for run in runs]  # type: ignore[attr-defined]
+    full = [str(run) for run in runs]
     short = [_STAMP.sub("", run) for run in full]
     return dict(zip(full, short if len(set(short)) == len(full) else full, strict=True))
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import msgspec
+import pandas as pd
 
 from collmark.analysis.claims.finding import Kind, Verdict
 from collmark.analysis.columns import Series
@@ -198,8 +199,8 @@ def _sure(material: Material) -> str:
     return " ".join(words)
 
 
-def _count_range(counts: object) -> str:
-    least, most = int(counts.min()), int(counts.max())  # type: ignore[attr-defined]
+def _count_range(counts: pd.Series) -> str:
+    least, most = int(counts.min()), int(counts.max())
     return str(most) if least == most else f"{least} to {most}"
 
 
