@@ -20,6 +20,7 @@
 #endif
 
 #define LINE 128 /* bytes: two cache lines, since processors fetch them in pairs */
+#define FEW 7
 #define MOST 12
 #define STOP INT64_MIN
 #define PATIENT 2000  /* looks at a word before the core is offered to others */
@@ -76,37 +77,34 @@ static inline void breathe(const struct place *place, int64_t looks)
 #endif
 }
 
+/* A function is given more words than it takes: it does not look at them, and the caller clears the stack, so that is
+ * safe. A choice by their exact number would be an indirect jump that the processor guesses wrong between the clock reads.
+ */
 static inline int perform(const struct step *step)
 {
     const word *a = step->argument;
-    void *f = step->function;
-    switch (step->count) {
-    case 0: return ((int (*)(void))f)();
-    case 1: return ((int (*)(word))f)(a[0]);
-    case 2: return ((int (*)(word, word))f)(a[0], a[1]);
-    case 3: return ((int (*)(word, word, word))f)(a[0], a[1], a[2]);
-    case 4: return ((int (*)(word, word, word, word))f)(a[0], a[1], a[2], a[3]);
-    case 5: return ((int (*)(word, word, word, word, word))f)(a[0], a[1], a[2], a[3], a[4]);
-    case 6: return ((int (*)(word, word, word, word, word, word))f)(a[0], a[1], a[2], a[3], a[4], a[5]);
-    case 7:
-        return ((int (*)(word, word, word, word, word, word, word))f)(a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
-    case 8:
-        return ((int (*)(word, word, word, word, word, word, word, word))f)(
-            a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
-    case 9:
-        return ((int (*)(word, word, word, word, word, word, word, word, word))f)(
-            a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8]);
-    default:
-        return ((int (*)(word, word, word, word, word, word, word, word, word, word, word, word))f)(
+    if (step->count > FEW)
+        return ((int (*)(word, word, word, word, word, word, word, word, word, word, word, word))step->function)(
             a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11]);
-    }
+    return ((int (*)(word, word, word, word, word, word, word))step->function)(a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
 }
 
-static inline int perform_all(const struct step *steps, int64_t count)
+/* Fetch a program into the cache, which a large message may have pushed it out of, before the clock is read. */
+static inline void fetch(const struct step *steps, int64_t count)
 {
+    for (const char *at = (const char *)steps; at < (const char *)(steps + count); at += LINE / 2)
+        __builtin_prefetch(at);
+}
+
+/* Make `count` calls, and begin anew after each `period` of them. */
+static inline int perform_all(const struct step *steps, int64_t count, int64_t period)
+{
+    const struct step *at = steps, *end = steps + period;
     int fault = 0;
-    for (int64_t index = 0; index < count; index++)
-        fault |= perform(&steps[index]);
+    for (; count > 0; count--) {
+        fault |= perform(at);
+        at = at + 1 == end ? steps : at + 1;
+    }
     return fault;
 }
 
@@ -206,7 +204,7 @@ static inline const struct step *turn_of(const struct step *steps, int64_t step_
 int64_t collmark_block(struct place *place, const struct step *steps, int64_t step_count, int64_t batch, int64_t cycle,
                        int64_t first, int64_t count, int64_t limit, int64_t *stamps, int32_t *fault)
 {
-    int64_t ends = now() + limit, done = 0, stride = cycle > 1 ? step_count : 0;
+    int64_t ends = now() + limit, done = 0, calls = batch * step_count, period = cycle > 1 ? calls : step_count;
     int faults = 0;
     while (done < count && !faults) {
         int64_t start = place->rank ? take_start(place, limit) : give_start(place, ends, limit);
@@ -218,10 +216,10 @@ int64_t collmark_block(struct place *place, const struct step *steps, int64_t st
             break;
         }
         const struct step *at = turn_of(steps, step_count, batch, cycle, first + done);
+        fetch(at, step_count);
         await_start(place, start);
         int64_t enter = now();
-        for (int64_t turn = 0; turn < batch; turn++, at += stride)
-            faults |= perform_all(at, step_count);
+        faults = perform_all(at, calls, period);
         int64_t leave = now();
         stamps[done] = start;
         stamps[count + done] = enter;
@@ -237,15 +235,12 @@ void collmark_once(const struct step *steps, int64_t step_count, int64_t batch, 
                    int64_t *stamps, int32_t *fault)
 {
     const struct step *at = turn_of(steps, step_count, batch, cycle, repetition);
-    int64_t stride = cycle > 1 ? step_count : 0;
-    int faults = 0;
+    int64_t calls = batch * step_count, period = cycle > 1 ? calls : step_count;
     int64_t enter = now();
-    for (int64_t turn = 0; turn < batch; turn++, at += stride)
-        faults |= perform_all(at, step_count);
+    *fault = perform_all(at, calls, period);
     int64_t leave = now();
     stamps[0] = enter;
     stamps[1] = leave;
-    *fault = faults;
 }
 
 /* Time `count` repetitions back to back, for the clock's calibration. */
@@ -253,7 +248,7 @@ void collmark_alone(const struct step *steps, int64_t step_count, int64_t count,
 {
     for (int64_t index = 0; index < count; index++) {
         int64_t enter = now();
-        perform_all(steps, step_count);
+        perform_all(steps, step_count, step_count);
         int64_t leave = now();
         stamps[index] = enter;
         stamps[count + index] = leave;
