@@ -27,7 +27,7 @@ from collmark.core.statistics import log_t_interval, median_interval
 
 LAUNCHES = 5
 RANKS = 2
-SECONDS = 1e-3  # T without any noise: twenty calls are 20 ms, all that the warm-up asks for
+SECONDS = 1e-3  # T without any noise: twenty calls are 20 ms, all that the first warm-up asks for
 CONTAMINATION = (1.5, 4.0)
 CASE = Case(
     operation="all_reduce",

@@ -71,7 +71,7 @@ case is called unstable where the cut takes over a third.
 Bias of the median after the cut, in % of the truth, at most a quarter of the precision of {precision:.0f} %; beside it
 that of the same repetitions without a cut, without their first tenth, and after MSER-5 alone. What is longer than the
 series that seems to suffice is seen by no cut: of series with a CV of 5 % whose first 40 calls take 1.3 times as long,
-{unseen:.0f} % end inside these 40. For that reason at least 5 calls and 20 ms go before the first repetition.
+{unseen:.0f} % end inside these 40. For that reason at least 5 calls and 4 ms go before the first repetition.
 
 ## Stragglers by chance
 
