@@ -200,7 +200,7 @@ def test_run_as_json_is_a_line_for_each_thing_that_happens(cli: Callable[..., An
 
 
 def test_lost_measurement_says_what_is_kept_and_how_to_resume(cli: Callable[..., Any]) -> None:
-    result = cli(*RUN, "--simulate", "dead_rank=1", "--simulate", "dead_after=2000", "--json")
+    result = cli(*RUN, "--simulate", "dead_rank=1", "--simulate", "dead_after=500", "--json")
     last = result.objects[-1]
     assert result.status == 4
     assert last["event"] == "error"
