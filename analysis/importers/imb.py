@@ -40,7 +40,8 @@ _RULE = re.compile(r"#-{10,}")
 _HEADER = re.compile(r" *(?:Group +)?#(?:bytes +#repetitions|repetitions +t_)")
 FIELD = 13
 """Characters of a field: ow_format of ``src_c/IMB_output.c``."""
-_LOOKS = re.compile(r" *\d+(?:\.\d*)?(?: +(?:[-+.]?\d|[-+]?nan\b|[-+]?inf\b).*)?", re.IGNORECASE)
+_LOOKS = re.compile(r" *\d+(?:\.\d*)?(?: +(?:[-+]?\d[\d.]*|[-+]?nan|[-+]?inf))*", re.IGNORECASE | re.ASCII)
+"""A line of figures, whole or not; with other words in it, it is something else, or was garbled."""
 _GAVE_UP = re.compile(r" *\d+(?: +\d+)? +(time-out|out-of-mem|int-overflow)\.")
 
 
@@ -50,7 +51,7 @@ def _patterns() -> dict[tuple[str, ...], re.Pattern[str]]:
     for names in LAYOUTS:
         for columns in (names, (GROUP, *names), (*names, DEFECTS), (GROUP, *names, DEFECTS)):
             parts = (whole.get(name, r"((?:0|[1-9]\d{0,14})\.\d\d)") for name in columns)
-            found[columns] = re.compile(" *" + " +".join(parts))
+            found[columns] = re.compile(" *" + " +".join(parts), re.ASCII)
     return found
 
 

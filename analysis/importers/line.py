@@ -66,11 +66,7 @@ def read_lines(data: bytes, name: str) -> list[Line]:
     # Only what ends a line on Unix or Windows does: str.splitlines would also break at form feeds and the like.
     parts = text.split("\n")
     last = len(parts)
-    return [
-        Line(number, raw, clean(raw), number < last)
-        for number, raw in enumerate(parts, 1)
-        if raw or number < last
-    ]
+    return [Line(number, raw, clean(raw), number < last) for number, raw in enumerate(parts, 1) if raw or number < last]
 
 
 def _unpacked(data: bytes, name: str) -> bytes:

@@ -60,8 +60,21 @@ def _read(log: Log, line: int, value: Located) -> str:
     algorithm, bus = _exact(value["algBw"]), _exact(value["busBw"])
     if seconds is None or seconds.value <= 0 or algorithm is None or bus is None or ranks < 1 or on_node < 1:
         return "nothing was measured"
+    nodes = ranks // on_node if ranks % on_node == 0 else None
+    draft = Draft(
+        row=_row(log, line, value, operation, ranks),
+        seconds=_wider(seconds),
+        algorithm=algorithm,
+        bus=bus,
+        nbytes=_effective(algorithm.value * seconds.value, int(value["size"])),
+    )
+    settle(log, [draft], ranks=ranks, nodes=nodes)
+    return ""
+
+
+def _row(log: Log, line: int, value: Located, operation: str, ranks: int) -> Row:
     settings = f"kernel {value['kernel']}"
-    row = Row(
+    return Row(
         tool="mscclpp",
         operation=operation,
         nbytes_printed=int(value["size"]),
@@ -78,16 +91,6 @@ def _read(log: Log, line: int, value: Located) -> str:
         cadence=Cadence.GRAPH,
         settings=settings,
     )
-    nodes = ranks // on_node if ranks % on_node == 0 else None
-    draft = Draft(
-        row=row,
-        seconds=_wider(seconds),
-        algorithm=algorithm,
-        bus=bus,
-        nbytes=_effective(algorithm.value * seconds.value, int(value["size"])),
-    )
-    settle(log, [draft], ranks=ranks, nodes=nodes)
-    return ""
 
 
 def _effective(moved: float, asked: int) -> int | None:

@@ -32,8 +32,11 @@ _NAME = (
 _COLUMNS = re.compile(rf"(?:{_NAME})(?: +(?:{_NAME}))*")
 _COLUMN = re.compile(_NAME)
 _HEADER_BEGINS = re.compile(r"Size(?: |$)|Overall\(us\)|(?:Avg )?Latency ?\(us\)")
-_LOOKS = re.compile(r" *\d+(?:\.\d*)?(?: +(?:[-+.]?\d|[-+]?nan\b|[-+]?inf\b|Pass|Fail).*)?", re.IGNORECASE)
-_STRICT = re.compile(r" *\d+ +\d+\.\d\d(?: .*)?")
+_LOOKS = re.compile(
+    r" *\d+(?:\.\d*)?(?: +(?:[-+]?\d[\d.]*|[-+]?nan|[-+]?inf|P(?:a|as|ass)?|F(?:a|ai|ail)?))*", re.IGNORECASE | re.ASCII
+)
+"""A line of figures, whole or not; with other words in it, it is something else, or was garbled."""
+_STRICT = re.compile(r" *\d+ +\d+\.\d\d(?: .*)?", re.ASCII)
 _ALONE = r"(?=\d)(?=.{10}(?:(?:.{18}){1,8}|(?:.{20}){1,8})$)\d+(?: +\d+\.\d\d)+(?: +(?:Pass|Fail))?$"
 _DATATYPE = re.compile(r"Datatype: (?:(MPI_CHAR|MPI_INT|MPI_FLOAT)\.)?")
 _BUFFERS = re.compile(r"Send Buffer on \w+ \((\w+)\) and Receive Buffer on \w+ \((\w+)\)")
@@ -62,7 +65,7 @@ def _columns_of(body: str) -> tuple[str, ...] | None:
 def _pattern_of(columns: tuple[str, ...]) -> re.Pattern[str]:
     whole = r"(0|[1-9]\d{0,18})"
     kinds = dict.fromkeys(("Size", "Size (B)", "Iterations", "Transmit Size"), whole) | {"Validation": "(Pass|Fail)"}
-    return re.compile(" *" + " +".join(kinds.get(name, r"((?:0|[1-9]\d{0,14})\.\d\d)") for name in columns))
+    return re.compile(" *" + " +".join(kinds.get(name, r"((?:0|[1-9]\d{0,14})\.\d\d)") for name in columns), re.ASCII)
 
 
 def _width_of(text: str, columns: tuple[str, ...]) -> int | None:

@@ -85,7 +85,7 @@ def main() -> int:
         names, kinds, written = make(folder)
         text, as_json = timed("--json", *names)
         found = msgspec.json.decode(text, type=Rows)
-        facts = "--ranks 8 --nodes 2 --dtype float32 --device cpu --backend mpi".split()
+        facts = ["--ranks", "8", "--nodes", "2", "--dtype", "float32", "--device", "cpu", "--backend", "mpi"]
         _text, as_runs = timed(*facts, "--output", str(Path(name, "runs")), *names)
         runs = list(Path(name, "runs").iterdir())
         records = sum((run / "records.jsonl").read_bytes().count(b"\n") for run in runs)

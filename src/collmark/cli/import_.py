@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -76,18 +77,16 @@ def import_logs(
         _say_odd(terminal, one)
     if not as_json:
         terms = Terms(tier=link, fabric=fabric, read_at=importing.now())
-        command = ["collmark", *sys.argv[1:]]
+        folder = Path(output) if output else None
         found = importing.store(
             reads,
-            output=Path(output) if output else None,
+            output=folder,
             label=label or "",
             as_launches=as_launches,
             terms=terms,
-            command=command,
+            command=["collmark", *sys.argv[1:]],
         )
-        _print(terminal, found)
-        if not found.runs and not unknown:
-            raise UsageError(f"nothing was stored: {_why(found)}")
+        _conclude(terminal, found, unknown)
     if unknown:
         raise UsageError("; ".join(unknown))
 
@@ -105,7 +104,10 @@ def _say_odd(terminal: Terminal, read: Read) -> None:
             terminal.warn(f"{len(lines) - len(shown)} {words}: --verbose names them")
 
 
-def _print(terminal: Terminal, found: Import) -> None:
+def _conclude(terminal: Terminal, found: Import, unknown: Sequence[str]) -> None:
+    """Say what was stored and what was not; UsageError where nothing was, and no log is to blame."""
+    if not found.runs and not unknown:
+        raise UsageError(f"nothing was stored: {_why(found)}")
     for run in found.runs:
         launches = f", {counted(run.launches, 'launch')}" if run.launches > 1 else ""
         words = f"{counted(run.records, 'record')}{launches} of {', '.join(run.operations)} ({', '.join(run.tools)})"

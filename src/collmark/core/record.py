@@ -221,9 +221,7 @@ class Imported(_Stored, frozen=True, kw_only=True):
     printed: Annotated[dict[str, str], meaning("figures as they stand there, by column")]
     seconds: Annotated[NotNegative, meaning("T, worked out of them", S)]
     statistic: Annotated[str, meaning("what was done to many times to get one, over iterations and over ranks")]
-    ranks_from: Annotated[
-        str, meaning("what told the number of ranks: text, factor (bus over algorithm bandwidth), option")
-    ]
+    ranks_from: Annotated[str, meaning("what told the number of ranks: text, factor (of bandwidths), option")]
     settings: Annotated[str, meaning("what else the log tells of the run; empty where nothing")] = ""
     repetitions: Annotated[Ordinal | None, meaning("iterations behind the figure; absent where it is not told")] = None
     percentiles: Annotated[dict[str, NotNegative], meaning("other statistics of T, by name", S)] = {}
