@@ -18,7 +18,7 @@ from collmark.analysis.figures.words import ABSENT, gigabytes, interval_words, m
 from collmark.analysis.models.fit import Fit, Quantity
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.scatter import launches_for
-from collmark.core.case import Scheduling
+from collmark.core.case import Buffers, Cadence, Form, Scheduling
 from collmark.core.disturbance import findings as disturbances
 from collmark.core.errors import one_line
 from collmark.core.marker import NO_MEASUREMENT, Marker
@@ -90,7 +90,18 @@ def _of_run(material: Material, run: str) -> str:
     if not told:
         return name + _unfitted(material, run, fits)
     is_known = [fit for fit in told if fit.asymptote is not None and not fit.asymptote.weak]
-    return name + _leading((is_known or told)[0]) + _range(told)
+    first = min(is_known or told, key=lambda fit: len(_variant(fit.series)))
+    return name + _leading(first) + _range([fit for fit in told if _variant(fit.series) == _variant(first.series)])
+
+
+def _variant(series: Series | pd.Series) -> tuple[str, ...]:
+    """Return in which respects figures are not those of the plainest call, in words."""
+    return (
+        *((str(series.cadence),) if series.cadence != Cadence.ISOLATED else ()),
+        *((f"{series.buffers} buffers",) if series.buffers != Buffers.SAME else ()),
+        *((str(series.form),) if series.form != Form.BLOCKING else ()),
+        *(("",) if series.groups else ()),  # which is told where they are
+    )
 
 
 def said_before(marker: str | None) -> str:
@@ -107,8 +118,9 @@ def _leading(fit: Fit) -> str:
     weak = f" (weakly known: {asymptote.weak})" if asymptote is not None and asymptote.weak else ""
     where = "" if series.simulated else f" over {series.tier_words}"
     what = f"{said_before(series.marker)}{series.operation}{where}"
+    variant = "".join(f", {words}" for words in _variant(series) if words)
     return (
-        f"{what} ({series.backend}, {placement_words(series.placement)}{_group_words(series)}) takes "
+        f"{what} ({series.backend}, {placement_words(series.placement)}{variant}{_group_words(series)}) takes "
         f"{quantity_words(microseconds, fit.smallest)} µs at {format_nbytes(fit.first)} and comes near "
         f"{quantity_words(gigabytes, asymptote)} GB/s of bus bandwidth at large sizes{weak}{half}."
     )
@@ -151,11 +163,12 @@ def _unfitted(material: Material, run: str, fits: list[Fit]) -> str:
     rows = rows[(rows["run"] == run) & (rows["center"] > 0)]
     if rows.empty:
         return "no case has a time."
-    one = rows.iloc[0]
+    one = min((row for _index, row in rows.iterrows()), key=lambda row: len(_variant(row)))
     value = interval_words(microseconds, one["center"], one["center_lower"], one["center_upper"])
     size = f" at {format_nbytes(int(one['nbytes']))}" if one["nbytes"] else ""
     said = f"{said_before(one['marker'])}{one['operation']}"
-    return f"{said} over {one['tier']} takes {value} µs{size}{_why(material, run, fits)}."
+    variant = "".join(f", {words}" for words in _variant(one) if words)
+    return f"{said} over {one['tier']}{variant} takes {value} µs{size}{_why(material, run, fits)}."
 
 
 def _why(material: Material, run: str, fits: list[Fit]) -> str:

@@ -62,7 +62,7 @@ class Course:
             case RunStarted():
                 self.cases, self.total, self.at_most = list(event.run.cases), event.records, event.at_most
                 self.simulated = SIMULATED in event.run.plan.backends
-                groups = {(case.backend, case.placement) for case in self.cases}
+                groups = {(case.backend, case.world) for case in self.cases}
                 self.launches = 0 if event.kept else event.run.plan.first_launches * len(groups)
             case LaunchStarted():
                 self.launch += 1
@@ -266,13 +266,13 @@ def header_lines(event: RunStarted) -> list[str]:
     simulated = SIMULATED in plan.backends
     places = ", ".join(placement_words(placement) for placement in plan.placements)
     devices = ", ".join(dict.fromkeys(case.device for case in event.run.cases))
-    groups = {(case.backend, case.placement) for case in event.run.cases}
+    sets = {(case.backend, case.world) for case in event.run.cases}
     cases = len(event.run.cases)
     words = f"{', '.join(plan.backends)}, {devices}, {places}; {cases} case{'s' if cases > 1 else ''}"
     words += f" x {plan.first_launches}{' or more' if plan.launches == AUTO else ''} "
     words += "launch" if plan.launches == 1 else "launches"
-    if len(groups) > 1:
-        words += f" in {len(groups)} groups"
+    if len(sets) > 1:
+        words += f" on each of {len(sets)} sets of ranks"
     if event.kept:
         words += f", {event.kept} records kept, {event.records} to make"
     bound = f"at most {format_duration(event.at_most)}"
