@@ -21,6 +21,7 @@ from collmark.cli.display import Display
 from collmark.cli.table import result_lines
 from collmark.core.case import Binding, Case, Scheduling
 from collmark.core.marker import Marker, markers_of
+from collmark.core.numeral import counted
 from collmark.core.plan import AUTO
 from collmark.core.record import Outcome, Record
 from collmark.core.units import format_duration
@@ -172,7 +173,9 @@ class Narrator:
                     self._display.start()
             case LaunchStarted() if not self._redraws:
                 facts = ", ".join(f"{name} {value}" for name, value in event.launch.libraries.items())
-                self._say(f"{self.course.launch_words()}: {event.cases} cases" + (f" ({facts})" if facts else ""))
+                self._say(
+                    f"{self.course.launch_words()}: {counted(event.cases, 'case')}" + (f" ({facts})" if facts else "")
+                )
             case Finished() if self._terminal.verbosity > 0:
                 self._terminal.say(record_words(event.record))
             case LaunchEnded() if not self._redraws:
@@ -274,7 +277,7 @@ def header_lines(event: RunStarted) -> list[str]:
     if len(sets) > 1:
         words += f" on each of {len(sets)} sets of ranks"
     if event.kept:
-        words += f", {event.kept} records kept, {event.records} to make"
+        words += f", {counted(event.kept, 'record')} kept, {event.records} to make"
     bound = f"at most {format_duration(event.at_most)}"
     words += f", {bound} of virtual time" if simulated else f", {bound}"
     return [f"{Marker.SIMULATED} {words}" if simulated else words, f"results in {event.folder}"]
