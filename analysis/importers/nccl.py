@@ -38,6 +38,8 @@ from collmark.analysis.importers.section import Importer, Log, Section
 _NO_HEAD = frozenset("#nrRbsoi(AOUCTEBPS,")
 """First characters of lines of a head, which some logs show without the mark before them."""
 _ALGORITHM = re.compile(r"#+ *(?:NCCL_)?(?:ALGO|PROTO)=\w")
+_LABEL = re.compile(r"#+ *\w+=[\w,]+(?: +\w+=[\w,]+)*")
+"""Of a sweep; one that was cut off may be another's."""
 _SIZE = re.compile(r"\bsize=(\d{1,18})\b")
 _CUT = re.compile(r'\{"version":\d+,"start_time":"')
 """The beginning of what -J writes; whole, it is read as a document before any pattern is tried."""
@@ -96,7 +98,7 @@ class Table(Section):
     def _take_settings(self, body: str) -> bool:
         if self._stage:
             return False
-        self._settings = settings_of(body)
+        self._settings = settings_of(body) if _LABEL.fullmatch(body) else ""
         size = _SIZE.search(body)
         self._settings_size = None if size is None else int(size[1])
         return True

@@ -73,7 +73,8 @@ class _Run:
 
     def _collect(self, one: Located, found: list[tuple[Located, Result]]) -> None:
         """Read a result; name what is wrong about it, or about one of its halves."""
-        result, faults = read_result(one, ragged=self._claimed() == "all_to_all_v")
+        _, lines = self._document.lines_of(one)
+        result, faults = read_result(one, ragged=self._claimed() == "all_to_all_v", one_line=lines == 1)
         for fault in faults:
             self._skip(one, fault)
         if result is not None:

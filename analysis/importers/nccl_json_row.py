@@ -38,7 +38,7 @@ class Result(NamedTuple):
     in_place: bool
 
 
-def read_result(one: Located, *, ragged: bool) -> tuple[Result | None, list[str]]:
+def read_result(one: Located, *, ragged: bool, one_line: bool) -> tuple[Result | None, list[str]]:
     """Return a result without those of its halves that are no numbers, and what is wrong about it.
 
     Parameters
@@ -46,6 +46,9 @@ def read_result(one: Located, *, ragged: bool) -> tuple[Result | None, list[str]
     one : Located
     ragged : bool
         Size does not follow from the count.
+    one_line : bool
+        It stands on one line, as the tool writes it: over several, nothing ties statistics to their result if some
+        of these are gone.
     """
     if not one.keys() >= HALVES.keys():
         return None, ["half of it is missing: the tool writes null where it has nothing"]
@@ -64,8 +67,7 @@ def read_result(one: Located, *, ragged: bool) -> tuple[Result | None, list[str]
                 faults.append(f"{name}: {NO_NUMBER}")
     if not columns:
         return None, faults or ["no figures out of place or in place"]
-    if len(columns) < len(HALVES):
-        # The size ties the halves to each other; alone, a half's statistics may be those of the next result.
+    if not one_line:
         columns = {name: tokens[:4] for name, tokens in columns.items()}
     named = redop if redop in REDUCTIONS or redop == NONE else None
     row = row_of(

@@ -11,6 +11,7 @@ from collmark.analysis.importers.figure import Figure, quotient, ratio
 from collmark.analysis.importers.row import RanksFrom, Row, SizeIs
 from collmark.analysis.importers.section import Draft, Log
 from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import MOST_RANKS
 
 RECOVERS = {"all_reduce": 2.0} | dict.fromkeys(
     ("all_gather", "reduce_scatter", "all_to_all", "all_to_all_v", "gather", "scatter"), 1.0
@@ -44,6 +45,8 @@ def settle(
     """
     if not drafts:
         return
+    if ranks is not None and not 1 <= ranks <= MOST_RANKS:
+        ranks = nodes = None  # a number that was cut off or garbled
     found, origin = _ranks(log, drafts, ranks, bounds)
     if found == ranks and origin is RanksFrom.TEXT:
         origin = ranks_from

@@ -53,8 +53,19 @@ def test_every_printed_figure_stands_on_its_line(log: str) -> None:
             assert token in where, f"{name} {token!r} is not on line {row.line}: {where!r}"
 
 
-def test_each_main_tool_has_its_logs() -> None:
-    least = {"nccl": 25}
-    for folder, number in least.items():
-        found = [name for name in LOGS if name.startswith(f"{folder}/")]
-        assert len(found) >= number, f"{folder}: {len(found)} logs"
+@pytest.mark.parametrize(
+    ("folder", "least"),
+    [
+        ("nccl", 25),
+        ("osu", 20),
+        *((folder, 8) for folder in ("imb", "param", "perftest", "nvbandwidth", "ucc", "gloo")),
+    ],
+)
+def test_each_main_tool_has_its_logs(folder: str, least: int) -> None:
+    assert sum(name.startswith(f"{folder}/") for name in LOGS) >= least
+
+
+def test_there_are_logs_of_everything_that_is_read() -> None:
+    assert len(LOGS) >= 120
+    tools = {row.tool for path in LOGS.values() for row in corpus.read(path.read_bytes()).rows}
+    assert len(tools) >= 10

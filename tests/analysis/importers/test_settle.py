@@ -151,7 +151,12 @@ def test_what_is_no_operation_of_ours_keeps_its_figures() -> None:
     assert found.ranks is None
 
 
+@pytest.mark.parametrize("ranks", [0, -8, MOST_RANKS + 1])
+def test_an_impossible_number_of_ranks_is_not_told(ranks: int) -> None:
+    row = _settled(_draft(8, nbytes=8, seconds=2e-5), ranks=ranks, nodes=1).rows[0]
+    assert (row.ranks, row.nodes) == (None, None)
+
+
 def test_nothing_is_nothing() -> None:
     assert _settled().rows == []
     assert recovered([]) == (1.0, math.inf)
-    assert MOST_RANKS > 4096
