@@ -36,6 +36,10 @@ bench: $(READY) ## ratios against peers, measured in one run; kept as docs/proof
 	@failed=0; for script in $(sort $(wildcard tests/bench/bench_*.py)); do \
 		echo "$$script" && $(BIN)/python "$$script" || failed=1; done; exit $$failed
 
+.PHONY: fuzz
+fuzz: $(READY) ## a million broken logs through the importers (an hour); make test runs 20,000
+	$(BIN)/python -m tests.analysis.importers.fuzz --inputs 1000000
+
 .PHONY: gpu
 gpu: $(READY) ## the tests that need a GPU; each says why where it is skipped
 	$(BIN)/pytest -q -m gpu -rs || [ $$? = 5 ] # 5: none was collected

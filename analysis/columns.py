@@ -7,7 +7,9 @@ from collections.abc import Callable
 import msgspec
 
 from collmark.core.case import Case
+from collmark.core.marker import Marker
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
+from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.record import Record
 
@@ -52,6 +54,12 @@ def _word(member: object) -> str:
 
 def _bus_nbytes(case: Case) -> float:
     return OPERATIONS[case.operation].model_nbytes(case.exchange)
+
+
+def _estimand(record: Record) -> Estimand:
+    if record.imported is not None:
+        return Estimand.REPORTED
+    return record.case.estimand if record.timing is None else record.timing.estimand
 
 
 OF_CASE: dict[str, tuple[Column, Callable[[Case], object]]] = {
@@ -102,7 +110,7 @@ OF_RECORD: dict[str, tuple[Column, Callable[[Record], object]]] = {
     ),
     "simulated": (_truth("figures come from a simulation and decide no claim"), lambda r: r.simulated),
     "marker": (
-        _text("why figures are no measurement: SIMULATED or TEST; or empty"),
+        _text("why figures are no measurement of ours: SIMULATED, TEST or IMPORTED; or empty"),
         lambda r: _word(r.marker),
     ),
     "tier": (_text("class of the slowest link used, by evidence"), lambda r: r.evidence.tier.value),
@@ -118,8 +126,12 @@ OF_RECORD: dict[str, tuple[Column, Callable[[Record], object]]] = {
     "started": (_text("UTC time of the start"), lambda r: r.started),
     "wall": (_number("time spent on the case, checks included", "s"), lambda r: r.wall),
     "first_call": (_number("duration of the first call", "s"), lambda r: r.first_call),
-    "estimand": (_text("what T is"), lambda r: r.timing.estimand.value if r.timing else r.case.estimand.value),
-    "seconds": (_number("median of T", "s"), lambda r: r.timing and r.timing.median),
+    "origin": (
+        _text("tool and statistic of an imported figure; empty for a measurement of collmark"),
+        lambda r: r.imported.origin if r.imported else "",
+    ),
+    "estimand": (_text("what T is"), lambda r: _estimand(r).value),
+    "seconds": (_number("T: the median, or what another tool says", "s"), lambda r: r.seconds),
     "lower": (_number("lower end of its interval inside the launch", "s"), lambda r: r.timing and r.timing.lower),
     "upper": (_number("upper end", "s"), lambda r: r.timing and r.timing.upper),
     "p25": (_number("lower quartile of T", "s"), lambda r: r.timing and r.timing.p25),
@@ -140,11 +152,11 @@ OF_RECORD: dict[str, tuple[Column, Callable[[Record], object]]] = {
     ),
     "algorithm_bandwidth": (
         _number("nbytes / T", "B/s"),
-        lambda r: r.timing and algorithm_bandwidth(r.case, r.timing.median),
+        lambda r: None if r.seconds is None else algorithm_bandwidth(r.case, r.seconds),
     ),
     "bus_bandwidth": (
         _number("bus factor x nbytes / T", "B/s"),
-        lambda r: r.timing and bus_bandwidth(r.case, r.timing.median),
+        lambda r: None if r.seconds is None else bus_bandwidth(r.case, r.seconds),
     ),
 }
 
@@ -181,8 +193,16 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     company: str
     tier: str
     fabric: str
+    origin: str
     estimand: str
     simulated: bool
+
+    @property
+    def marker(self) -> Marker | None:
+        """What is said beside its figures; None where they are a measurement of ours."""
+        if self.origin:
+            return Marker.IMPORTED
+        return Marker.SIMULATED if self.simulated else None
 
     @property
     def tier_words(self) -> str:

@@ -38,10 +38,15 @@ def allowed_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def usable_cores() -> int:
+    """Return how many cores this process may run on."""
+    return len(usable_core_ids())
+
+
+def usable_core_ids() -> tuple[int, ...]:
     """Return the cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))
 
 
 def boot_id() -> str:

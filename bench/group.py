@@ -56,7 +56,7 @@ def hello_of(seat: Seat) -> Hello:
         clock=environment.clock_id(),
         network=environment.network_id(),
         pid=os.getpid(),
-        cores=environment.usable_cores(),
+        cores=environment.usable_core_ids(),
         purpose="",
         proof=b"",
         nonce=b"",

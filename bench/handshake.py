@@ -37,7 +37,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     clock: str
     network: str
     pid: int
-    cores: int
+    cores: tuple[int, ...]
     purpose: str
     proof: bytes
     nonce: bytes

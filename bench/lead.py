@@ -151,7 +151,7 @@ def _team_of(job: Job, seat: Seat, hub: Hub, watchdog: Watchdog) -> tuple[Proces
 
     common = CommonClock([hello.clock for hello in hub.hellos], ask)
     starts = Starts(hub, watchdog, common)
-    cores = min(hello.cores for hello in hub.hellos)
+    cores = min(cores_of(hub).values())
     rank = Rank(0, session, starts.await_start, starts.arm)
     return ProcessTeam(hub, rank, starts, common, cores=cores, timeout=job.plan.timeout), session
 
@@ -232,15 +232,23 @@ def _open(job: Job, group: Group, watchdog: Watchdog) -> Session:
     return session
 
 
+def cores_of(hub: Hub) -> dict[str, int]:
+    """Return the cores of each host that its ranks may run on; a launcher may have bound each rank to its own."""
+    ids: dict[str, set[int]] = {}
+    for hello in hub.hellos:
+        ids.setdefault(hello.host, set()).update(hello.cores)
+    return {host: len(found) for host, found in ids.items()}
+
+
 def hosts_of(hub: Hub) -> list[Host]:
     """Return the hosts of a launch; only rank 0's own is described in full."""
     ranks_of: dict[str, list[int]] = {}
     for hello in hub.hellos:
         ranks_of.setdefault(hello.host, []).append(hello.rank)
-    cores = {hello.host: hello.cores for hello in hub.hellos}
+    cores = cores_of(hub)
     own = hub.hellos[0].host
     return [
-        environment.describe_host(ranks)
+        msgspec.structs.replace(environment.describe_host(ranks), cores=cores[host])
         if host == own
         else Host(name=host, ranks=ranks, cores=cores[host], cpu="", system="")
         for host, ranks in ranks_of.items()

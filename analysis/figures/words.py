@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from collmark.core.marker import Marker
 from collmark.core.units import format_about_nbytes, format_gigabytes_per_second, format_microseconds
 
 ABSENT = "-"
@@ -143,10 +144,13 @@ def curve_caption(rows: pd.DataFrame) -> str:
     """Return what the marks of a curve are, as far as they are there."""
     cases = rows.drop_duplicates("case")
     several = bool((cases["launches"] > 1).any())
-    words = ["Dot: geometric mean over launches of the medians" if several else "Dot: median of the repetitions"]
+    is_imported = cases["marker"].eq(Marker.IMPORTED.value).all()
+    one = "what the log says" if is_imported else "median of the repetitions"
+    many = "of what logs say" if is_imported else "of the medians"
+    words = [f"Dot: geometric mean over launches {many}" if several else f"Dot: {one}"]
     words.append(f"whisker: {count_words(cases['launches'])}" if several else count_words(cases["launches"]))
     if several:
-        words.append("pale dots: median of each launch")
+        words.append(f"pale dots: {'figure' if is_imported else 'median'} of each launch")
     if cases["case_status"].isin(["budget", "unstable"]).any():
         words.append("hollow: time ran out, or unstable, in a launch")
     if cases["case_status"].eq("wrong").any():

@@ -18,14 +18,14 @@ from collmark.analysis.figures.words import ABSENT, gigabytes, interval_words, m
 from collmark.analysis.models.fit import Fit, Quantity
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.scatter import launches_for
-from collmark.core.case import Scheduling
+from collmark.core.case import Buffers, Cadence, Form, Scheduling
 from collmark.core.disturbance import findings as disturbances
 from collmark.core.errors import one_line
 from collmark.core.marker import NO_MEASUREMENT, Marker
+from collmark.core.numeral import counted
 from collmark.core.record import Record, Status
 from collmark.core.units import format_nbytes
 
-SIMULATED = f"{Marker.SIMULATED}, not measured: "
 LOCAL_TIERS = ("loopback", "shared-memory")
 WANTED = 0.05
 """Relative half-width that is good enough for most uses, as the default precision is."""
@@ -90,7 +90,25 @@ def _of_run(material: Material, run: str) -> str:
     if not told:
         return name + _unfitted(material, run, fits)
     is_known = [fit for fit in told if fit.asymptote is not None and not fit.asymptote.weak]
-    return name + _leading((is_known or told)[0]) + _range(told)
+    first = min(is_known or told, key=lambda fit: len(_variant(fit.series)))
+    return name + _leading(first) + _range([fit for fit in told if _variant(fit.series) == _variant(first.series)])
+
+
+def _variant(series: Series | pd.Series) -> tuple[str, ...]:
+    """Return in which respects figures are not those of the plainest call, in words."""
+    return (
+        *((str(series.cadence),) if series.cadence != Cadence.ISOLATED else ()),
+        *((f"{series.buffers} buffers",) if series.buffers != Buffers.SAME else ()),
+        *((str(series.form),) if series.form != Form.BLOCKING else ()),
+        *(("",) if series.groups else ()),  # which is told where they are
+    )
+
+
+def said_before(marker: str | None) -> str:
+    """Return how a sentence begins whose figures are not measured by collmark; empty where they are."""
+    if not marker:
+        return ""
+    return f"{marker}: " if marker == Marker.IMPORTED else f"{marker}, not measured: "
 
 
 def _leading(fit: Fit) -> str:
@@ -99,9 +117,10 @@ def _leading(fit: Fit) -> str:
     half = "" if size is None or size.value is None else f", half of it at {nbytes_words(size.value, *_ends(size))}"
     weak = f" (weakly known: {asymptote.weak})" if asymptote is not None and asymptote.weak else ""
     where = "" if series.simulated else f" over {series.tier_words}"
-    what = f"{SIMULATED if series.simulated else ''}{series.operation}{where}"
+    what = f"{said_before(series.marker)}{series.operation}{where}"
+    variant = "".join(f", {words}" for words in _variant(series) if words)
     return (
-        f"{what} ({series.backend}, {placement_words(series.placement)}{_group_words(series)}) takes "
+        f"{what} ({series.backend}, {placement_words(series.placement)}{variant}{_group_words(series)}) takes "
         f"{quantity_words(microseconds, fit.smallest)} µs at {format_nbytes(fit.first)} and comes near "
         f"{quantity_words(gigabytes, asymptote)} GB/s of bus bandwidth at large sizes{weak}{half}."
     )
@@ -144,11 +163,12 @@ def _unfitted(material: Material, run: str, fits: list[Fit]) -> str:
     rows = rows[(rows["run"] == run) & (rows["center"] > 0)]
     if rows.empty:
         return "no case has a time."
-    one = rows.iloc[0]
+    one = min((row for _index, row in rows.iterrows()), key=lambda row: len(_variant(row)))
     value = interval_words(microseconds, one["center"], one["center_lower"], one["center_upper"])
     size = f" at {format_nbytes(int(one['nbytes']))}" if one["nbytes"] else ""
-    said = f"{one['marker']}, not measured: " if one["marker"] else ""
-    return f"{said}{one['operation']} over {one['tier']} takes {value} µs{size}{_why(material, run, fits)}."
+    said = f"{said_before(one['marker'])}{one['operation']}"
+    variant = "".join(f", {words}" for words in _variant(one) if words)
+    return f"{said} over {one['tier']}{variant} takes {value} µs{size}{_why(material, run, fits)}."
 
 
 def _why(material: Material, run: str, fits: list[Fit]) -> str:
@@ -180,9 +200,13 @@ def _sure(material: Material) -> str:
     counts = Counter(record.status for record in records)
     others = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status] and status != "converged")
     words = [f"{counts[Status.CONVERGED]} of {len(records)} records converged" + (f" ({others})." if others else ".")]
+    if counts[Status.IMPORTED] == len(records):
+        words = [f"{counted(len(records), 'figure')} of other tools, as their logs give them."]
     launches = material.cases["launches"]
     several = launches[launches > 1]
-    if material.scatter is None:
+    if material.scatter is None and not several.empty:
+        words.append(f"Intervals are 95 % over {_count_range(several)} launches.")
+    elif material.scatter is None:
         words.append("One launch: no interval, and nothing says what another would give.")
     elif several.empty:
         words.append("No case has a time that can be believed in two launches: no interval.")
@@ -246,8 +270,12 @@ def _scheduler(_material: Material, records: list[Record]) -> str:
     )
 
 
-def _single(material: Material, _records: list[Record]) -> str:
-    return "Repeat with --launches 5: one launch gives no interval." if material.scatter is None else ""
+def _single(material: Material, records: list[Record]) -> str:
+    if (material.cases["launches"] > 1).any() or material.scatter is not None:
+        return ""
+    if all(record.imported is not None for record in records):
+        return "Import several logs of each case with --as-launches: one launch gives no interval."
+    return "Repeat with --launches 5: one launch gives no interval."
 
 
 def _unstable(_material: Material, records: list[Record]) -> str:

@@ -10,7 +10,7 @@ from collmark.analysis.report.content import Section
 from collmark.analysis.report.html import Page, to_html
 from collmark.analysis.report.markdown import to_markdown
 from collmark.analysis.report.material import Material
-from collmark.core.marker import NO_MEASUREMENT
+from collmark.core.marker import banner
 
 
 class Format(StrEnum):
@@ -30,11 +30,5 @@ def page_of(material: Material) -> Page:
     """Return what stands around the sections."""
     names = ", ".join(material.names[one.name] for one in material.results)
     records = [record for one in material.results for record in one.records]
-    markers = list(dict.fromkeys(record.marker for record in records))
-    some = "Figures marked so were not measured" if None in markers else "No figure here was measured"
-    banner = " ".join(
-        f"{marker}. {some}: {NO_MEASUREMENT[marker]}; such figures decide nothing about any machine."
-        for marker in markers
-        if marker
-    )
-    return Page(title=f"collmark report: {names}", banner=banner, made_by=f"collmark {__version__}")
+    said = banner(record.marker for record in records)
+    return Page(title=f"collmark report: {names}", banner=said, made_by=f"collmark {__version__}")

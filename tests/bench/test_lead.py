@@ -7,7 +7,7 @@ import pytest
 
 from collmark.bench.control import Hub
 from collmark.bench.handshake import Hello
-from collmark.bench.lead import check_evenness
+from collmark.bench.lead import check_evenness, cores_of
 from collmark.core.errors import UnavailableError
 from collmark.core.placement import Placement
 
@@ -20,7 +20,7 @@ def hello(rank: int, host: str, ranks: int) -> Hello:
         clock="c",
         network=f"network of {host}",
         pid=100 + rank,
-        cores=1,
+        cores=(rank % 2,),
         purpose="",
         proof=b"",
         nonce=b"",
@@ -58,3 +58,8 @@ def test_ranks_that_lie_unevenly(joined_from: Callable[..., Hub]) -> None:
 def test_more_hosts_than_were_told_of(joined_from: Callable[..., Hub]) -> None:
     with pytest.raises(UnavailableError, match=r"ranks lie on 2 hosts, 1 on a, 1 on b, .*1x2.*set LOCAL_WORLD_SIZE"):
         check_evenness(Placement(ranks_per_node=2), joined_from("a", "b"))
+
+
+def test_cores_of_a_host_are_those_of_all_its_ranks(joined_from: Callable[..., Hub]) -> None:
+    # As mpiexec of Open MPI binds each of two ranks to a core of its own.
+    assert cores_of(joined_from("a", "a", "b", "b", "b", "c")) == {"a": 2, "b": 2, "c": 1}

@@ -62,7 +62,7 @@ def test_an_error_that_cannot_be_written_as_json_is_said_all_the_same(tmp_path: 
 @needs_full
 def test_a_run_whose_events_cannot_be_written_says_what_is_kept(tmp_path: Path) -> None:
     done = called(f"{SIMULATED} --json > /dev/full", tmp_path)
-    assert "cannot write the output: No space left on device; 0 of 1 records kept, resume with: collmark" in done.stderr
+    assert "cannot write the output: No space left on device; 0 of 1 record kept, resume with: collmark" in done.stderr
 
 
 @pytest.fixture

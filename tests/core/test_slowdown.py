@@ -48,7 +48,8 @@ def test_a_slow_launch_cancels() -> None:
 
 
 def test_each_group_has_its_own() -> None:
-    found = slowdowns([*records(0, [1e-3], [2e-3]), *records(1, [1e-3], [3e-3])])
+    # Each beside its own time alone: beside that of the other they would be 2 and 12, or 0.5 and 3.
+    found = slowdowns([*records(0, [1e-3], [2e-3]), *records(1, [4e-3], [12e-3])])
     assert sorted(one.value for one in found.values()) == pytest.approx([2, 3])
     assert all(one.estimate is None for one in found.values())
 

@@ -9,6 +9,7 @@ from tests.analysis.made import case_of, record_of, replaced, results_of
 from tests.analysis.report.conftest import with_launches
 from tests.prove.straggler_draws import DELAY, EVERYTHING_MATTERS, Setting, draw_run
 
+from collmark.core.case import Cadence
 from collmark.core.record import Clock, Ranks, Record, Run, Sentinel
 from collmark.core.straggler import End, Straggler, absence_words, straggler_words, stragglers
 
@@ -57,6 +58,17 @@ def test_a_late_rank_has_its_figures_over_launches() -> None:
         "rank 1 (plain) enters late in 1 of 1 case (gloo 1x2): last in 90 [65, 100] % of repetitions (chance 50 %), "
         "by 20.0 [-3.60, 43.6] us, 20 [-4, 44] % of T (p < 1e-06; 95 % over 3 launches)"
     )
+
+
+def test_of_calls_back_to_back_the_delay_is_weighed_against_the_batch() -> None:
+    def batched(batch: int) -> list[Record]:
+        return [
+            replaced(record, case=msgspec.structs.replace(record.case, cadence=Cadence.STREAMING, batch=batch))
+            for record in records_of(*[late()] * 5)
+        ]
+
+    assert found(batched(1))
+    assert not found(batched(20))
 
 
 def test_one_launch_has_no_interval() -> None:

@@ -65,7 +65,8 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
         """One line of evidence: run, series, launches, sizes."""
         s, sizes = self.series, sorted(self.times)
         span = f"; {format_nbytes(sizes[0])} to {format_nbytes(sizes[-1])}" if sizes else ""
-        series = [s.operation, s.backend, s.device, s.dtype, s.placement, s.tier_words, s.cadence, f"T is {s.estimand}"]
+        series = [s.operation, s.backend, s.device, s.dtype, s.placement, s.tier_words, s.cadence]
+        series.append(f"{s.marker}, T as {s.origin}" if s.origin else f"T is {s.estimand}")
         launches = ", ".join(map(str, self.launches)) or "none"
         left_out = f"; left out: {self.left_out}" if self.left_out else ""
         return one_line(f"run {s.run}: {', '.join(series)}; launches {launches}{span}{left_out}")

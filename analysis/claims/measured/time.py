@@ -89,10 +89,9 @@ def _measured(side: Side, nbytes: int, says: str) -> Reading:
     times = side.times(nbytes)
     operation = side.curves[0].series.operation
     size = shown(nbytes, "B")
-    reading = read(
-        says, [times], unit="s", by=f"{operation} at {size}, {side.ranks} ranks, measured, {launches(times)}"
-    )
-    return reading.with_steps(f"{side.tier}: T measured at {size} = {words(reading)}, {launches(times)}")
+    how = "imported" if side.curves[0].series.origin else "measured"
+    reading = read(says, [times], unit="s", by=f"{operation} at {size}, {side.ranks} ranks, {how}, {launches(times)}")
+    return reading.with_steps(f"{side.tier}: T {how} at {size} = {words(reading)}, {launches(times)}")
 
 
 def _at(side: Side, nbytes: int) -> Reading:

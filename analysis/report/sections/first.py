@@ -7,7 +7,7 @@ import msgspec
 from collmark.analysis.claims.finding import Finding, Verdict
 from collmark.analysis.figures.words import ASYMPTOTE, N_HALF, about_nbytes, gigabytes, microseconds, percent
 from collmark.analysis.models.fit import Fit
-from collmark.analysis.report.cells import SIMULATED, name_heading, quantity_cells, quantity_span, with_interval
+from collmark.analysis.report.cells import name_heading, quantity_cells, quantity_span, with_interval
 from collmark.analysis.report.content import Block, Cell, Drawing, Heading, Mark, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
@@ -69,7 +69,7 @@ def _of_fits(material: Material, fits: list[Fit]) -> Table:
 def _row(material: Material, fit: Fit) -> tuple[Cell, ...]:
     series = fit.series
     several = sum(other.series.operation == series.operation for other in material.fits.fits) > 1
-    words = [series.operation, material.curve_of(series) if several else "", SIMULATED if series.simulated else ""]
+    words = [series.operation, material.curve_of(series) if several else "", series.marker]
     return (
         Cell(text=" ".join(filter(None, words)), anchor="fits"),
         quantity_cells(microseconds, fit.smallest)[0],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collmark.analysis.figures.words import ALPHA, ASYMPTOTE, BETA, N_HALF, gigabytes, microseconds, percent
 from collmark.analysis.models.fit import Fit, Refused
 from collmark.analysis.report.cells import (
-    SIMULATED,
     name_heading,
     nbytes_cells,
     quantity_cells,
@@ -71,7 +70,7 @@ def fits_table(material: Material) -> Table:
 def _row(fit: Fit, curve: str) -> tuple[Cell, ...]:
     sized = fit.beta is not None
     return (
-        Cell(text=f"{fit.series.operation} {SIMULATED}" if fit.series.simulated else fit.series.operation),
+        Cell(text=" ".join(filter(None, (fit.series.operation, fit.series.marker)))),
         *((Cell(text=curve),) if curve else ()),
         *quantity_cells(microseconds, fit.alpha),
         *quantity_cells(gigabytes, fit.asymptote),
@@ -88,6 +87,8 @@ def _row(fit: Fit, curve: str) -> tuple[Cell, ...]:
 def remarks(fit: Fit) -> str:
     """Return what a reader must know before using a fit."""
     words = [] if fit.describes else ["does not describe the times: no verdict rests on it"]
+    if fit.series.origin:
+        words.append(f"T as {fit.series.origin}")
     if fit.series.estimand == Estimand.LONGEST_LOCAL:
         words.append("T is D_max, skew included")
     if fit.beta is None:

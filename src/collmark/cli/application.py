@@ -14,6 +14,7 @@ from collmark.cli.export import export
 from collmark.cli.faults import STATUS_WORDS
 from collmark.cli.fit import fit
 from collmark.cli.grammar import SETTINGS, Command, Group, summary, terminal_of, with_examples
+from collmark.cli.import_ import import_logs
 from collmark.cli.list import list_runs
 from collmark.cli.noise import noise
 from collmark.cli.plan import plan
@@ -30,6 +31,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "plan": plan,
     "list": list_runs,
     "noise": noise,
+    "import": import_logs,
     "fit": fit,
     "claims": claims,
     "report": report,

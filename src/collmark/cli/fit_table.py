@@ -11,13 +11,12 @@ from collmark.analysis.models.fit import MOST_RMS, Fit, Fits, Quantity
 from collmark.cli import figures
 from collmark.cli.console import Terminal
 from collmark.cli.layout import CONTINUED, Align, Column, lay_out
-from collmark.core.marker import Marker
 from collmark.core.numeral import counted
 from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import compact_nbytes, format_about_nbytes, format_gigabytes_per_second, format_microseconds
 
-SHARED = ("run", "backend", "device", "placement", "groups", "tier_words", "scheduling", "simulated")
+SHARED = ("run", "backend", "device", "placement", "groups", "tier_words", "scheduling", "simulated", "origin")
 """What stands above a table; what else differs between its rows is a column."""
 VARYING = (
     "dtype",
@@ -96,7 +95,9 @@ def _caption(fits: Sequence[Fit]) -> str:
         f"{series.run}: {series.backend}, {series.device}, {series.placement}{grouped}, {series.tier_words}, "
         f"scheduling {series.scheduling}; {over}"
     )
-    return f"{Marker.SIMULATED} {words}" if series.simulated else words
+    if series.origin:
+        words += f"; T as {series.origin}"
+    return f"{series.marker} {words}" if series.marker else words
 
 
 def _counts(fit: Fit) -> set[int]:

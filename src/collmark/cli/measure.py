@@ -28,6 +28,7 @@ from collmark.core.errors import (
     UnavailableError,
     VerificationError,
 )
+from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
 from collmark.core.store import RUN_FILE, RunFolder
 from collmark.workflow.interruption import StopSignals
@@ -111,7 +112,9 @@ class Session:
     def _on_first(self, number: int) -> None:
         del number
         kept = sum(record.sentinel is None for record in self._narrator.course.records)
-        self._terminal.warn(f"stopping after this repetition, {kept} records kept; Ctrl-C again stops at once")
+        self._terminal.warn(
+            f"stopping after this repetition, {counted(kept, 'record')} kept; Ctrl-C again stops at once"
+        )
 
     def _on_fault(self, text: str) -> None:
         """Say why this process is about to end: it is a rank, and another one has gone."""
@@ -128,7 +131,7 @@ class Session:
         course = self._narrator.course
         kept = sum(record.sentinel is None for record in course.records)
         total = max(kept, len(course.records) and kept + course.total - course.done)
-        words = f"{kept} of {total or course.total} records kept"
+        words = f"{kept} of {counted(total or course.total, 'record')} kept"
         if self._joined:
             return f"{words} in {self._folder.path}; for another launch repeat the whole command with --into"
         return f"{words}, resume with: {resume_command(self._folder.path)}"

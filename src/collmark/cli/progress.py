@@ -21,6 +21,7 @@ from collmark.cli.display import Display
 from collmark.cli.table import result_lines
 from collmark.core.case import Binding, Case, Scheduling
 from collmark.core.marker import Marker, markers_of
+from collmark.core.numeral import counted
 from collmark.core.plan import AUTO
 from collmark.core.record import Outcome, Record
 from collmark.core.units import format_duration
@@ -62,7 +63,7 @@ class Course:
             case RunStarted():
                 self.cases, self.total, self.at_most = list(event.run.cases), event.records, event.at_most
                 self.simulated = SIMULATED in event.run.plan.backends
-                groups = {(case.backend, case.placement) for case in self.cases}
+                groups = {(case.backend, case.world) for case in self.cases}
                 self.launches = 0 if event.kept else event.run.plan.first_launches * len(groups)
             case LaunchStarted():
                 self.launch += 1
@@ -172,7 +173,9 @@ class Narrator:
                     self._display.start()
             case LaunchStarted() if not self._redraws:
                 facts = ", ".join(f"{name} {value}" for name, value in event.launch.libraries.items())
-                self._say(f"{self.course.launch_words()}: {event.cases} cases" + (f" ({facts})" if facts else ""))
+                self._say(
+                    f"{self.course.launch_words()}: {counted(event.cases, 'case')}" + (f" ({facts})" if facts else "")
+                )
             case Finished() if self._terminal.verbosity > 0:
                 self._terminal.say(record_words(event.record))
             case LaunchEnded() if not self._redraws:
@@ -266,15 +269,15 @@ def header_lines(event: RunStarted) -> list[str]:
     simulated = SIMULATED in plan.backends
     places = ", ".join(placement_words(placement) for placement in plan.placements)
     devices = ", ".join(dict.fromkeys(case.device for case in event.run.cases))
-    groups = {(case.backend, case.placement) for case in event.run.cases}
+    sets = {(case.backend, case.world) for case in event.run.cases}
     cases = len(event.run.cases)
     words = f"{', '.join(plan.backends)}, {devices}, {places}; {cases} case{'s' if cases > 1 else ''}"
     words += f" x {plan.first_launches}{' or more' if plan.launches == AUTO else ''} "
     words += "launch" if plan.launches == 1 else "launches"
-    if len(groups) > 1:
-        words += f" in {len(groups)} groups"
+    if len(sets) > 1:
+        words += f" on each of {len(sets)} sets of ranks"
     if event.kept:
-        words += f", {event.kept} records kept, {event.records} to make"
+        words += f", {counted(event.kept, 'record')} kept, {event.records} to make"
     bound = f"at most {format_duration(event.at_most)}"
     words += f", {bound} of virtual time" if simulated else f", {bound}"
     return [f"{Marker.SIMULATED} {words}" if simulated else words, f"results in {event.folder}"]

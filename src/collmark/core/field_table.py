@@ -16,6 +16,7 @@ from collmark.core.record import (
     Histogram,
     Host,
     HostNoise,
+    Imported,
     Launch,
     Ranks,
     Record,
@@ -61,6 +62,7 @@ def field_table(struct: type[msgspec.Struct]) -> Iterator[Field]:
 
 
 STORED = (
-    Run, Launch, Host, HostNoise, Timer, Record, Timing, Histogram, Ranks, Check, Evidence, ClockModel, SampleReference
+    Run, Launch, Host, HostNoise, Timer, Record, Timing, Histogram, Ranks, Check, Evidence, ClockModel, Imported,
+    SampleReference,
 )  # fmt: skip
 """The stored types, in the order in which results/README.md shows them."""

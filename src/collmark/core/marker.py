@@ -1,4 +1,4 @@
-"""What is said wherever figures stand that are no measurement, and why they are none."""
+"""What is said wherever figures stand that are no measurement of collmark, and why they are none."""
 
 from __future__ import annotations
 
@@ -11,18 +11,34 @@ if TYPE_CHECKING:
 
 
 class Marker(StrEnum):
-    """Why figures are no measurement, in a word."""
+    """Why figures are no measurement of ours, in a word."""
 
     SIMULATED = "SIMULATED"
     TEST = "TEST"
     """Of an arrangement that is there to test in."""
+    IMPORTED = "IMPORTED"
+    """Another tool measured, and its log was read."""
 
 
 NO_MEASUREMENT = {
     Marker.SIMULATED: "a simulation gave these figures",
     Marker.TEST: "ranks shared a GPU, an arrangement to test in",
 }
-"""What is behind each marker, in words."""
+"""What is behind each marker of figures that are no measurement, in words."""
+
+
+def banner(markers: Iterable[Marker | None]) -> str:
+    """Return what stands above everything where some figures are not measurements of collmark; empty where all are."""
+    known = list(dict.fromkeys(markers))
+    some = "Figures marked so were not measured" if None in known else "No figure here was measured"
+    sentences = [
+        "IMPORTED. Figures marked so are those of other tools, read from their logs, with their own statistics."
+        if marker is Marker.IMPORTED
+        else f"{marker}. {some}: {NO_MEASUREMENT[marker]}; such figures decide nothing about any machine."
+        for marker in known
+        if marker is not None
+    ]
+    return " ".join(sentences)
 
 
 def markers_of(records: Iterable[Record]) -> str:

@@ -27,11 +27,15 @@ def bus_bandwidth(case: Case, seconds: float) -> float | None:
 
 
 def like_medians(records: Iterable[Record]) -> tuple[list[float], Estimand | None]:
-    """Return the median of T in each record of one case that has a time, in s, and what T is.
+    """Return T in each record of one case that has a time, in s, and what it is: our medians, or other tools' figures.
 
     Where clocks could be compared in some launches only, it is D_max in all: L or G is never put beside it. None where
     nothing has a time.
     """
+    records = tuple(records)
+    reported = [record.imported.seconds for record in records if record.imported is not None]
+    if reported:
+        return reported, Estimand.REPORTED
     timed = [(record.timing, record.ranks) for record in records if record.timing is not None]
     estimands = {timing.estimand for timing, _ranks in timed}
     if len(estimands) > 1 and all(ranks is not None for _timing, ranks in timed):

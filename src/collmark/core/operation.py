@@ -32,6 +32,8 @@ class Estimand(StrEnum):
     """Rank 0's time from its first send to the last acknowledgement, over the number of messages."""
     LONGEST_LOCAL = "D_max"
     """Longest local duration: what is left where clocks cannot be compared."""
+    REPORTED = "reported"
+    """What another tool says that it is; its statistic stands in the record."""
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):

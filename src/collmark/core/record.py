@@ -37,12 +37,14 @@ class Status(StrEnum):
     """The operation gave a wrong result: no bandwidth."""
     FAILED = "failed"
     """The backend refused or broke off; the reason stands in `error`."""
+    IMPORTED = "imported"
+    """Another tool measured, by its own rule."""
 
 
-SEVERITY = (Status.CONVERGED, Status.BUDGET, Status.UNSTABLE, Status.FAILED, Status.WRONG)
+SEVERITY = (Status.CONVERGED, Status.BUDGET, Status.IMPORTED, Status.UNSTABLE, Status.FAILED, Status.WRONG)
 """The statuses from best to worst: a case over several launches has the worst of theirs."""
 
-ENTERS = (Status.CONVERGED, Status.BUDGET)
+ENTERS = (Status.CONVERGED, Status.BUDGET, Status.IMPORTED)
 """The statuses whose times enter estimates over launches, fits and claims."""
 
 
@@ -208,6 +210,28 @@ class ClockModel(_Stored, frozen=True, kw_only=True):
             raise ValueError("leaders, ahead, drift and bound must be of equal length, one entry a host")
 
 
+class Imported(_Stored, frozen=True, kw_only=True):
+    """A figure of another tool's log, in place of a summary of repetitions."""
+
+    tool: Annotated[str, meaning("tool that measured")]
+    version: Annotated[str, meaning("its version, or that of the library that it prints; empty where it tells none")]
+    file: Annotated[str, meaning("log that the figure stands in")]
+    line: Annotated[Ordinal, meaning("its line")]
+    group: Annotated[Ordinal, meaning("which run inside the log")]
+    printed: Annotated[dict[str, str], meaning("figures as they stand there, by column")]
+    seconds: Annotated[NotNegative, meaning("T, worked out of them", S)]
+    statistic: Annotated[str, meaning("what was done to many times to get one, over iterations and over ranks")]
+    ranks_from: Annotated[str, meaning("what told the number of ranks: text, factor (of bandwidths), option")]
+    settings: Annotated[str, meaning("what else the log tells of the run; empty where nothing")] = ""
+    repetitions: Annotated[Ordinal | None, meaning("iterations behind the figure; absent where it is not told")] = None
+    percentiles: Annotated[dict[str, NotNegative], meaning("other statistics of T, by name", S)] = {}
+
+    @property
+    def origin(self) -> str:
+        """Tool and statistic: figures of another origin are not like these."""
+        return f"{self.tool}: {self.statistic}"
+
+
 class SampleReference(_Stored, frozen=True, kw_only=True):
     """Where the raw time stamps lie: int64 ns on rank 0's clock, shape (2 or 4, ranks, repetitions), C order."""
 
@@ -257,12 +281,18 @@ class Record(_Stored, frozen=True, kw_only=True):
         ClockModel | None, meaning("model of the clocks of other hosts; absent where all ranks read one clock")
     ] = None
     samples: Annotated[SampleReference | None, meaning("raw time stamps, while the run's share lasts")] = None
+    imported: Annotated[Imported | None, meaning("another tool's figure, where that is what this is")] = None
+
+    @property
+    def seconds(self) -> float | None:
+        """T in s: the median over repetitions, or what another tool's log says; None where there is none."""
+        return self.imported.seconds if self.imported else self.timing.median if self.timing else None
 
     @property
     def marker(self) -> Marker | None:
-        """What is said wherever its figures stand; None where they are a measurement."""
-        if self.simulated:
-            return Marker.SIMULATED
+        """What is said wherever its figures stand; None where they are a measurement of ours."""
+        if self.imported is not None or self.simulated:
+            return Marker.SIMULATED if self.simulated else Marker.IMPORTED
         return Marker.TEST if self.evidence.tier is Tier.SHARED_GPU else None
 
     @property

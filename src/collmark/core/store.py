@@ -12,7 +12,7 @@ import os
 import shutil
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -51,8 +51,14 @@ class RunFolder:
         self._lock: int | None = None
 
     @classmethod
-    def create(cls, path: Path, run: Run) -> RunFolder:
-        """Make the folder and its run.json; UsageError where that cannot be written or is there already."""
+    def create(cls, path: Path, run: Run, records: Iterable[Record] = ()) -> RunFolder:
+        """Make the folder, its run.json and records that are there from the start.
+
+        Raises
+        ------
+        UsageError
+            If that cannot be written, or is there already.
+        """
         folder = cls(path)
         try:
             str(path.absolute()).encode()  # it is passed on as text
@@ -67,7 +73,8 @@ class RunFolder:
         try:
             (path / "logs").mkdir()
             folder.write_run(run)
-            (path / RECORDS_FILE).touch()
+            with (path / RECORDS_FILE).open("xb") as file:
+                file.writelines(msgspec.json.encode(record) + b"\n" for record in records)
         except (OSError, MeasurementError) as error:
             shutil.rmtree(path, ignore_errors=True)  # half a run would look like one
             raise _unwritable(path, error.strerror if isinstance(error, OSError) else str(error)) from error

@@ -77,13 +77,14 @@ class _Seen(msgspec.Struct, frozen=True, kw_only=True):
 
     launch: int
     case: str
-    seconds: float
+    batch_seconds: float
     last: list[int]
     delay: list[float]
     chance: float
 
     def relative(self, rank: int) -> float:
-        return self.delay[rank] / self.seconds
+        # Stamps lie around a batch, and so does the delay; T is that of one call.
+        return self.delay[rank] / self.batch_seconds
 
 
 _FIELDS: dict[End, Callable[[Ranks], tuple[list[int], list[float], float | None]]] = {
@@ -163,7 +164,12 @@ def _seen(records: Iterable[Record], end: End) -> Iterator[_Seen]:
         is_whole = len(last) == len(delay) == record.case.placement.ranks > 1 and any(last)
         if is_whole and chance:
             yield _Seen(
-                launch=record.launch, case=record.case.key, seconds=timing.median, last=last, delay=delay, chance=chance
+                launch=record.launch,
+                case=record.case.key,
+                batch_seconds=timing.median * record.case.batch,
+                last=last,
+                delay=delay,
+                chance=chance,
             )
 
 

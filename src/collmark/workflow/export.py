@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import types
 import typing
@@ -41,6 +42,8 @@ def _bare(annotation: Any) -> Kind:  # noqa: ANN401 - whatever may annotate a fi
         return _bare(next(part for part in typing.get_args(annotation) if part is not type(None)))
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return str
+    if origin is dict:
+        return str  # its names are the log's, and no columns
     if origin in (list, tuple):
         return types.GenericAlias(list, (_bare(typing.get_args(annotation)[0]),))
     kind: type = annotation
@@ -57,7 +60,8 @@ def _leaves(struct: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[st
             yield prefix + name, kind
 
 
-def columns() -> dict[str, Kind]:
+@functools.cache
+def columns() -> Mapping[str, Kind]:
     """Return the columns of an export and the type of each: str, int, float, bool or a list of one of them."""
     launch = dict(_leaves(Launch))
     facts = {f"launch_{name}": launch[name] for name in LAUNCH_FACTS}
@@ -73,9 +77,9 @@ def rows(folder: RunFolder) -> Iterator[dict[str, Any]]:
         row.update(_flat(msgspec.to_builtins(record)))
         row.update(_defaults(record))
         row["run"] = folder.path.resolve().name
-        if record.timing is not None:
-            row["algorithm_bandwidth"] = algorithm_bandwidth(record.case, record.timing.median)
-            row["bus_bandwidth"] = bus_bandwidth(record.case, record.timing.median)
+        if record.seconds is not None:
+            row["algorithm_bandwidth"] = algorithm_bandwidth(record.case, record.seconds)
+            row["bus_bandwidth"] = bus_bandwidth(record.case, record.seconds)
         row["oversubscribed"] = record.oversubscribed
         launch = launches.get(record.launch)
         if launch is not None:
@@ -85,7 +89,9 @@ def rows(folder: RunFolder) -> Iterator[dict[str, Any]]:
 
 def _flat(thing: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in thing.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and prefix + name in columns():
+            yield prefix + name, json.dumps(value)
+        elif isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}_")
         elif value is not None:
             yield prefix + name, value

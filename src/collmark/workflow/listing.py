@@ -95,7 +95,7 @@ def summarise(cases: Sequence[Case], records: Sequence[Record]) -> list[Row]:
 def _row(case: Case, records: Sequence[Record], *, reached: Reached | None, slowdown: Slowdown | None) -> Row:
     statuses = Counter(record.status for record in records)
     worst = max(statuses, key=SEVERITY.index, default=None)
-    timed = [record for record in records if record.timing is not None]
+    timed = [record for record in records if record.seconds is not None]
     # As in fits: an unstable launch counts only where no other has a time.
     timed = [record for record in timed if record.status in ENTERS] or timed
     medians, estimand = like_medians(timed)

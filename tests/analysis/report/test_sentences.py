@@ -11,7 +11,7 @@ from collmark.analysis.report.material import gather
 from collmark.analysis.report.scatter import launches_for, scatter
 from collmark.analysis.report.sentences import Sentences, placement_words, sentences
 from collmark.analysis.results import Results
-from collmark.core.case import Scheduling
+from collmark.core.case import Buffers, Cadence, Scheduling
 from collmark.core.placement import Placement, Tier
 from collmark.core.record import Record, Status
 
@@ -32,6 +32,16 @@ def test_what_is_found_has_its_interval_and_where() -> None:
 def test_several_operations_have_their_range() -> None:
     found = of(*curve(levels=(1.0, 1.0)), *curve("ping_pong", beta=5e-10, levels=(1.0, 1.0))).found
     assert "run from 2.00 [2.00, 2.00] (ping_pong) to 10.0 [10.0, 10.0] (all_reduce) GB/s" in found
+
+
+def test_the_plainest_variant_leads_and_no_other_is_put_beside_it() -> None:
+    rotated = curve(alpha=50e-6, of_case={"buffers": Buffers.ROTATED})
+    streaming = curve("all_gather", beta=1e-12, of_case={"cadence": Cadence.STREAMING})
+    plain = curve(alpha=20e-6)
+    found = of(*rotated, *streaming, *plain).found
+    assert found.startswith("all_reduce over loopback (gloo, 1 node x 2 ranks) takes 20")
+    assert "all_gather" not in found
+    assert "1 node x 2 ranks, rotated buffers) takes 50" in of(*rotated).found
 
 
 def test_simulated_figures_are_called_so() -> None:

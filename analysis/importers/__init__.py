@@ -1,0 +1,1 @@
+"""Other tools' results: read by content, converted to the canonical quantities, never guessed."""

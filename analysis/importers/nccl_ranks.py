@@ -1,0 +1,51 @@
+"""The number of ranks of a run of nccl-tests, from what its rows and its head say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from collmark.analysis.importers.nccl_names import TESTS
+from collmark.analysis.importers.section import Draft, Log
+from collmark.analysis.importers.settle import recovered, settle
+
+
+class Counted(NamedTuple):
+    """A draft, and how many times its count the size is."""
+
+    draft: Draft
+    times: int | None
+
+
+def give(log: Log, operation: str, counted: Sequence[Counted], ranks: int | None, nodes: int | None) -> None:
+    """Give the figures of one operation in a run to the log.
+
+    What size and count tell goes before the head: it stands in the rows. Rows that contradict each other or the head
+    may be of several runs whose heads are gone: each is taken for itself.
+
+    Parameters
+    ----------
+    log : Log
+    operation : str
+    counted : sequence of Counted
+    ranks, nodes : int or None
+        As the head says.
+    """
+    drafts = [one.draft for one in counted]
+    test = TESTS.get(operation)
+    told = {one.times for one in counted if one.times} if test is not None and test.divides else set()
+    if len(told) == 1:
+        found = told.pop()
+        ranks, nodes = found, nodes if found == ranks else None
+    least, most = recovered(drafts)
+    if not told and least <= most and (ranks is None or least <= ranks <= most):
+        settle(log, drafts, ranks=ranks, nodes=nodes, bounds=(least, most))
+        return
+    line = drafts[0].row.line
+    if told or least > most:
+        log.doubt(line, "the rows of this run are not all of the same number of ranks: each is taken for itself")
+    else:
+        says = f"the text says {ranks} ranks, but bus over algorithm bandwidth does not"
+        log.doubt(line, f"{says}: each row is taken for itself")
+    for one in counted:
+        settle(log, [one.draft], ranks=one.times if told else None)

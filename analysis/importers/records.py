@@ -1,0 +1,169 @@
+"""From rows of a log to cases and records, so that other tools' figures serve fits, claims and reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from collmark.analysis.importers.row import Row
+from collmark.core.case import Case
+from collmark.core.dtype import DTYPES
+from collmark.core.errors import UsageError
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import Fabric, Placement, Tier
+from collmark.core.record import SCHEMA_VERSION, Check, Clock, Evidence, Imported, Record, Status
+
+EVEN = "uniform"
+"""Traffic of a ragged operation that a tool calls with equal counts."""
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for every record of one import.
+
+    Attributes
+    ----------
+    tier, fabric : Tier, Fabric or None
+        As the user says; a log shows no link.
+    read_at : str
+        UTC time.
+    """
+
+    tier: Tier = Tier.UNKNOWN
+    fabric: Fabric | None = None
+    read_at: str
+
+
+def case_of(row: Row) -> Case | str:
+    """Return the case that a row is a figure of, or what is missing for there to be one, in words."""
+    missing = _missing(row)
+    if missing:
+        return missing
+    assert row.nbytes is not None, "known where ranks are"
+    assert row.ranks is not None, "checked"
+    assert row.nodes is not None, "checked"
+    assert row.device is not None, "checked"
+    assert row.device is not None, "checked"
+    operation = OPERATIONS[row.operation]
+    try:
+        return Case(
+            operation=row.operation,
+            backend=row.backend,
+            dtype=row.dtype,
+            placement=Placement(nodes=row.nodes, ranks_per_node=row.ranks // row.nodes, label=row.settings),
+            nbytes=row.nbytes,
+            requested_nbytes=row.nbytes,
+            reduction=row.reduction if operation.reduces else "",
+            device=row.device,
+            traffic=EVEN if operation.ragged else "",
+            cadence=row.cadence,
+            in_place=bool(row.in_place),
+            directions=row.directions,
+            messages=row.messages,
+            form=row.form,
+        )
+    except (UsageError, msgspec.ValidationError) as error:
+        return str(error)
+
+
+_NEEDS: tuple[tuple[Callable[[Row], object], str], ...] = (
+    (lambda row: row.operation in OPERATIONS, "{row.operation} is no operation of collmark"),
+    (lambda row: row.ranks is not None, "the number of ranks is not in the log: say --ranks"),
+    (lambda row: row.nbytes is not None, "no size is printed"),
+    (lambda row: row.nodes is not None, "the number of nodes is not in the log: say --nodes"),
+    (lambda row: (row.ranks or 0) % (row.nodes or 1) == 0, "{row.ranks} ranks do not lie evenly on {row.nodes} nodes"),
+    (lambda row: row.dtype in DTYPES, "the element type is not in the log: say --dtype"),
+    (lambda row: row.device is not None, "where the buffers lie is not in the log: say --device cpu or --device cuda"),
+    (lambda row: row.backend, "what moved the bytes is not in the log: say --backend, as nccl"),
+    (lambda row: row.seconds is not None or row.wrong, "no time can be told"),
+)
+"""What a row must have to be a case's, and what is said where it has not."""
+
+
+def _missing(row: Row) -> str:
+    return next((words.format(row=row) for has, words in _NEEDS if not has(row)), "")
+
+
+def record_of(row: Row, case: Case, launch: int, terms: Terms) -> Record:
+    """Return the record of a row."""
+    checked = 0 if row.wrong is None else max(case.count, row.wrong)
+    because = [] if terms.tier is Tier.UNKNOWN else ["the user says so"]
+    return Record(
+        schema_version=SCHEMA_VERSION,
+        launch=launch,
+        case=case,
+        status=Status.WRONG if row.wrong else Status.IMPORTED,
+        simulated=False,
+        started=terms.read_at,
+        wall=0.0,
+        clock=Clock.LOCAL,
+        check=Check(checked=checked, wrong=row.wrong or 0, left_out="" if checked else "the log tells of no check"),
+        evidence=Evidence(tier=terms.tier, fabric=terms.fabric, because=because),
+        imported=Imported(
+            tool=row.tool,
+            version=row.version,
+            file=row.file,
+            line=row.line,
+            group=row.group,
+            printed=dict(row.printed),
+            seconds=row.seconds or 0.0,
+            statistic=row.statistic,
+            ranks_from="" if row.ranks_from is None else row.ranks_from.value,
+            settings=row.settings,
+            repetitions=row.repetitions or None,
+            percentiles=dict(row.percentiles),
+        ),
+    )
+
+
+class Sorted(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that are figures of cases, and what is missing for the others.
+
+    Attributes
+    ----------
+    passes : list of list of (Row, Case)
+        No pass holds a case twice: the first has every case once, the second those that stood there again, ...
+    missing : Counter of str
+        How many rows each reason keeps out.
+    """
+
+    passes: list[list[tuple[Row, Case]]]
+    missing: Counter[str]
+
+
+def sort_rows(rows: Iterable[Row]) -> Sorted:
+    """Return rows with their cases, those of one case in passes of their own; a run inside a log stays together."""
+    passes: list[dict[str, tuple[Row, Case]]] = []
+    missing: Counter[str] = Counter()
+    for group in _groups(rows):
+        cases: list[tuple[Row, Case]] = []
+        for row in group:
+            case = case_of(row)
+            if isinstance(case, str):
+                missing[case] += 1
+            else:
+                cases.append((row, case))
+        own: list[dict[str, tuple[Row, Case]]] = []
+        for row, case in cases:  # a case may stand several times in one run of a tool
+            home = next((one for one in own if case.key not in one), None)
+            if home is None:
+                home = {}
+                own.append(home)
+            home[case.key] = row, case
+        at = 0
+        for part in own:
+            while at < len(passes) and not passes[at].keys().isdisjoint(part):
+                at += 1
+            if at == len(passes):
+                passes.append({})
+            passes[at] |= part
+            at += 1
+    return Sorted(passes=[list(one.values()) for one in passes], missing=missing)
+
+
+def _groups(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:
+    groups: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.file, row.group), []).append(row)
+    return list(groups.values())

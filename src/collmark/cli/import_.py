@@ -1,0 +1,120 @@
+"""``collmark import``: other tools' logs, converted to the canonical quantities."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from collmark.cli import options as opt
+from collmark.cli.grammar import terminal_of, with_examples
+from collmark.core.errors import UsageError
+from collmark.core.numeral import counted
+
+if TYPE_CHECKING:
+    from collmark.analysis.importers.read import Read
+    from collmark.cli.console import Terminal
+    from collmark.workflow.importing import Import
+
+with_examples(
+    "collmark import",
+    "collmark import nccl.log --tier nvlink --nodes 1",
+    "collmark import osu_allreduce.out --ranks 256 --nodes 16 --tier rdma:efa",
+)
+
+NAMED = 5
+"""Lines of one kind that are named; --verbose names all."""
+
+
+def import_logs(
+    context: typer.Context,
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Logs, also gzipped; - is stdin.")],
+    ranks: Annotated[
+        str | None, typer.Option("--ranks", metavar="N", help="Number of ranks, where a log does not tell it.")
+    ] = None,
+    nodes: Annotated[str | None, typer.Option("--nodes", metavar="N", help="Number of nodes, likewise.")] = None,
+    tier: Annotated[
+        str | None,
+        typer.Option(
+            "--tier", metavar="TIER", help="Slowest link between the ranks: nvlink, rdma:infiniband, tcp, ..."
+        ),
+    ] = None,
+    operation: Annotated[
+        str | None, typer.Option("--operation", metavar="NAME", help="The operation, likewise.")
+    ] = None,
+    dtype: Annotated[str | None, typer.Option("--dtype", metavar="NAME", help="The element type, likewise.")] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", metavar="cpu|cuda", help="Where the buffers lie, likewise.")
+    ] = None,
+    backend: Annotated[
+        str | None, typer.Option("--backend", metavar="NAME", help="What moved the bytes, likewise.")
+    ] = None,
+    as_launches: Annotated[
+        bool, typer.Option("--as-launches", help="Several figures of one case are its launches: one run of all logs.")
+    ] = False,
+    label: opt.Label = None,
+    output: opt.Output = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Rows and skipped lines as JSON on stdout; nothing is stored.")
+    ] = False,
+) -> None:
+    """Read other tools' logs, and make runs of them for fit, claims and report."""
+    from collmark.analysis.importers.records import Terms
+    from collmark.workflow import importing
+
+    terminal = terminal_of(context)
+    facts = importing.facts_of(
+        ranks=ranks, nodes=nodes, operation=operation, dtype=dtype, device=device, backend=backend
+    )
+    link, fabric = importing.tier_of(tier)
+    reads, unknown = importing.read_files(files, facts)
+    if as_json:
+        terminal.out(importing.to_json(reads))
+    for one in reads:
+        _say_odd(terminal, one)
+    if not as_json:
+        terms = Terms(tier=link, fabric=fabric, read_at=importing.now())
+        folder = Path(output) if output else None
+        found = importing.store(
+            reads,
+            output=folder,
+            label=label or "",
+            as_launches=as_launches,
+            terms=terms,
+            command=["collmark", *sys.argv[1:]],
+        )
+        _conclude(terminal, found, unknown)
+    if unknown:
+        raise UsageError("; ".join(unknown))
+
+
+def _say_odd(terminal: Terminal, read: Read) -> None:
+    """Name lines that could not be read, and figures that disagree."""
+    for lines, words in (
+        ([f"{one.file}:{one.line}: {one.reason}: {one.text.strip()}" for one in read.skipped], "more lines not read"),
+        ([f"{one.file}:{one.line}: {one.text}" for one in read.warned], "more warnings"),
+    ):
+        shown = lines if terminal.verbosity > 0 else lines[:NAMED]
+        for line in shown:
+            terminal.warn(line)
+        if len(lines) > len(shown):
+            terminal.warn(f"{len(lines) - len(shown)} {words}: --verbose names them")
+
+
+def _conclude(terminal: Terminal, found: Import, unknown: Sequence[str]) -> None:
+    """Say what was stored and what was not; UsageError where nothing was, and no log is to blame."""
+    if not found.runs and not unknown:
+        raise UsageError(f"nothing was stored: {_why(found)}")
+    for run in found.runs:
+        launches = f", {counted(run.launches, 'launch')}" if run.launches > 1 else ""
+        words = f"{counted(run.records, 'record')}{launches} of {', '.join(run.operations)} ({', '.join(run.tools)})"
+        terminal.out(f"{run.label}: {words}, in {run.path}")
+    if found.runs and found.missing:
+        terminal.warn(f"not stored: {_why(found)}")
+
+
+def _why(found: Import) -> str:
+    return "; ".join(f"{counted(count, 'row')}: {reason}" for reason, count in found.missing.items()) or "no figure"

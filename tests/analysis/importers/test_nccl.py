@@ -1,0 +1,327 @@
+"""nccl-tests: what the corpus does not show; what stands in a head, and when it is believed."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.analysis.importers import corpus
+
+from collmark.analysis.importers.nccl_head import read_command
+from collmark.analysis.importers.nccl_operation import Kind, Seen, candidates, decide, fits
+from collmark.analysis.importers.nccl_row import Parsed, parse
+from collmark.analysis.importers.read import Read, read_log
+from collmark.analysis.importers.row import Facts, RanksFrom
+from collmark.core.case import Cadence
+
+NAMES = (
+    "#       size         count      type   redop    root     time   algbw   busbw  #wrong"
+    "     time   algbw   busbw  #wrong"
+)
+
+
+def _row(
+    size: int, redop: str = "sum", root: int = -1, ranks: int = 8, factor: float = 1.75, *, share: bool = False,
+    checked: tuple[bool, bool] = (True, True), us: float = 100.0,
+) -> str:  # fmt: skip
+    """Return a row as the tool prints it."""
+    us += size / 2e5
+    text = f"{size:12d}  {size // 4 // (ranks if share else 1):12d}  {'float':>8}  {redop:>6}  {root:6d}"
+    for one in checked:
+        text += f"  {us:7.1f}  {size / us / 1e3:6.2f}  {size / us / 1e3 * factor:6.2f}  {'0' if one else 'N/A':>6}"
+    return text
+
+
+def _head(first: int, last: int, *, ranks: int = 8, gpus: int = 8, hosts: int = 1, more: str = "") -> list[str]:
+    sizes = f"minBytes {first} maxBytes {last} step: 2(factor)"
+    counts = f"warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0{more}"
+    return [
+        f"# nThread 1 nGpus {gpus} {sizes} {counts}",
+        "#",
+        "# Using devices",
+        *(
+            f"#  Rank {rank:2d} Group  0 Pid {4000 + rank:6d} on node{rank * hosts // ranks:02d} device"
+            f" {rank % 8:2d} [0x{rank:02x}] NVIDIA A100-SXM4-80GB"
+            for rank in range(ranks)
+        ),
+        "#",
+        NAMES,
+    ]
+
+
+SIZES = [2**power for power in range(20, 25)]
+
+
+def _read(*lines: str, facts: Facts | None = None) -> Read:
+    return read_log("\n".join((*lines, "")).encode(), "log", facts or Facts())
+
+
+def _operations(found: Read) -> set[str]:
+    return {row.operation for row in found.rows}
+
+
+def test_the_operation_is_asked_for_where_columns_may_be_of_several() -> None:
+    rows = [_row(size, "none", share=True, factor=0.875, checked=(False, False)) for size in SIZES]
+    found = _read(NAMES, *rows)
+    assert found.rows == ()
+    assert len(found.skipped) == len(rows)
+    assert all("say --operation" in one.reason for one in found.skipped)
+    asked = _read(NAMES, *rows, facts=Facts(operation="all_to_all"))
+    assert _operations(asked) == {"all_to_all"}
+    assert {(row.ranks, row.ranks_from) for row in asked.rows} == {(8, RanksFrom.TEXT)}
+    assert _read(NAMES, *rows, facts=Facts(operation="all_reduce")).rows == (), "what the columns deny is not believed"
+
+
+@pytest.mark.parametrize(
+    ("row", "operation"),
+    [
+        ({}, "all_reduce"),
+        ({"checked": (True, False), "factor": 1.0}, "send_recv"),
+        ({"share": True, "factor": 0.875}, "reduce_scatter"),
+        ({"root": 0, "factor": 1.0}, "reduce"),
+        ({"redop": "none", "root": 0, "factor": 1.0}, "broadcast"),
+        ({"redop": "none", "share": True, "factor": 0.875}, "all_gather"),
+    ],
+)
+def test_columns_that_only_one_operation_has_tell_it(row: dict[str, Any], operation: str) -> None:
+    assert _operations(_read(*(_row(size, **row) for size in SIZES))) == {operation}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"redop": "none", "share": True, "factor": 0.875, "checked": (True, False)},
+        {"redop": "none", "root": 2, "share": True, "factor": 0.875},
+        {"checked": (False, False), "factor": 1.0},
+    ],
+)
+def test_others_are_named_and_not_read(row: dict[str, Any]) -> None:
+    found = _read(*(_row(size, **row) for size in SIZES))
+    assert found.rows == ()
+    assert all(" or " in one.reason for one in found.skipped)
+
+
+def test_a_command_line_tells_the_operation_of_one_run() -> None:
+    rows = [_row(size, "none", 0, share=True, factor=0.875) for size in SIZES]
+    command = "$ mpirun -np 1 ./build/gather_perf -b 1M -e 16M -f 2 -g 8"
+    whole = [command, *_head(SIZES[0], SIZES[-1]), *rows, "# Avg bus bandwidth    : 1.0 "]
+    assert _operations(_read(*whole)) == {"gather"}
+    again = _read(*whole, *_head(SIZES[0], SIZES[-1]), *rows)
+    assert len(again.rows) == 2 * len(rows), "the second run has no command line of its own"
+    other = _read(command.replace("16M", "32M"), *_head(SIZES[0], SIZES[-1]), *rows)
+    assert other.rows == (), "it asks for other sizes than the head says"
+
+
+def test_a_command_line_with_several_tests_tells_nothing() -> None:
+    assert read_command("for t in all_reduce_perf all_gather_perf; do").operation is None
+    assert read_command("$ mpirun -np 8 ./allgather_test_perf -b 1K -e 1M").operation is None, "another tool's"
+    assert read_command("./all_gather_perf -b 8 -e 8 && ./all_gather_perf").operation == "all_gather"
+
+
+def test_options_of_a_command_line() -> None:
+    found = read_command("NCCL_ALGO=Tree srun -n 16 rccl-tests/all_reduce_perf -b 1K -e 8G -f 2 -a 3 -G 2")
+    assert found.grid is not None
+    assert (found.grid.first, found.grid.last, found.grid.step, found.grid.factor) == (2**10, 2**33, 2, True)
+    assert (found.settings, found.rule, found.processes, found.rccl) == ("ALGO=Tree", "max of processes", 16, True)
+    assert read_command("all_reduce_perf -b $FIRST -e 8G").grid is None
+    assert read_command("all_reduce_perf").grid is None
+    by_bytes = read_command("all_reduce_perf --minbytes=1M --maxbytes 4M --stepbytes 1048576").grid
+    assert by_bytes is not None
+    assert (by_bytes.first, by_bytes.last, by_bytes.step, by_bytes.factor) == (2**20, 2**22, 2**20, False)
+    assert read_command("all_reduce_perf -b 8 -e " + "9" * 400).grid is None
+
+
+def test_a_head_holds_only_while_rows_follow_its_sizes() -> None:
+    rows = [_row(size, "none", share=True, factor=0.875, checked=(True, False)) for size in SIZES]
+    whole = _read(*_head(SIZES[0], SIZES[-1]), *rows)
+    assert _operations(whole) == {"all_to_all"}
+    assert {(row.ranks, row.nodes, row.repetitions) for row in whole.rows} == {(8, 1, 20)}
+    gap = _read(*_head(SIZES[0], SIZES[-1]), *rows[:2], *rows[3:])
+    assert len(gap.rows) == 4
+    assert [one.line for one in gap.skipped] == [16, 17]
+    assert len(_read(*_head(SIZES[0], SIZES[-1]), *rows[1:]).rows) == 0, "it does not begin where the head says"
+    elided = _read(*_head(SIZES[0], SIZES[-1]), *rows[:2], "...", *rows[3:])
+    assert len(elided.rows) == 8, "what was left out on purpose is no gap"
+    broken = _read(*_head(SIZES[0], SIZES[-1]), *rows[:2], rows[2][:60], *rows[3:])
+    assert len(broken.rows) == 8, "nor is a row that stands there and cannot be read"
+
+
+def test_rows_after_a_gap_keep_what_they_say_themselves() -> None:
+    rows = [_row(size) for size in SIZES]
+    found = _read(*_head(SIZES[0], SIZES[-1]), *rows[:2], *rows[3:])
+    assert len(found.rows) == 8
+    assert {row.ranks for row in found.rows} == {8}
+    assert {row.repetitions for row in found.rows} == {20, None}
+    assert {row.group for row in found.rows} == {1, 2}
+
+
+@pytest.mark.parametrize("gone", range(8))
+def test_ranks_are_not_counted_where_a_line_is_missing(gone: int) -> None:
+    rows = [_row(size, "none", 0, factor=1.0) for size in SIZES]
+    head = _head(SIZES[0], SIZES[-1], gpus=1)
+    assert {(row.ranks, row.nodes) for row in _read(*head, *rows).rows} == {(8, 1)}
+    del head[3 + gone]
+    assert {(row.ranks, row.nodes) for row in _read(*head, *rows).rows} == {(None, None)}
+
+
+def test_nodes_are_those_on_which_ranks_are_even() -> None:
+    rows = [_row(size, "none", 0, factor=1.0) for size in SIZES]
+    even = _read(*_head(SIZES[0], SIZES[-1], ranks=24, gpus=1, hosts=3), *rows)
+    assert {(row.ranks, row.nodes) for row in even.rows} == {(24, 3)}
+    uneven = _read(*_head(SIZES[0], SIZES[-1], ranks=20, gpus=1, hosts=3), *rows)
+    assert {(row.ranks, row.nodes) for row in uneven.rows} == {(None, None)}
+    told = "$ mpirun -np 32 broadcast_perf -b 1M -e 16M -f 2"
+    fewer = _read(told, *_head(SIZES[0], SIZES[-1], ranks=24, gpus=1, hosts=3), *rows)
+    assert {row.ranks for row in fewer.rows} == {None}
+
+
+def test_the_factor_goes_before_the_lines_of_ranks() -> None:
+    rows = [_row(size, ranks=16, factor=1.875) for size in SIZES]
+    found = _read(*_head(SIZES[0], SIZES[-1]), *rows)
+    assert {(row.ranks, row.nodes) for row in found.rows} == {(16, None)}
+    assert "says 8 ranks" in found.warned[0].text
+
+
+def test_a_head_whose_end_names_another_test_is_not_believed() -> None:
+    rows = [_row(size, "none", 0, share=True, factor=0.875) for size in SIZES]
+    start = "# Collective test starting: gather_perf"
+    for end, read in (("gather_perf", len(rows) * 2), ("scatter_perf", 0)):
+        last = ("# Avg bus bandwidth    : 1.0 ", f"# Collective test concluded: {end}")
+        assert len(_read(start, *_head(SIZES[0], SIZES[-1]), *rows, *last).rows) == read
+
+
+@pytest.mark.parametrize(
+    ("line", "cadence"),
+    [
+        ("# Blocking Enabled: wait for completion and barrier after each collective ", Cadence.ISOLATED),
+        ("# Parallel Init Enabled: threads call into NcclInitRank concurrently ", Cadence.STREAMING),
+    ],
+)
+def test_cadence(line: str, cadence: Cadence) -> None:
+    head = _head(SIZES[0], SIZES[-1])
+    rows = [_row(size) for size in SIZES]
+    assert {row.cadence for row in _read(head[0], line, *head[1:], *rows).rows} == {cadence}
+    graph = [head[0].replace("graph: 0", "graph: 10"), *head[1:]]
+    assert {row.cadence for row in _read(*graph, *rows).rows} == {Cadence.GRAPH}
+
+
+def test_an_average_that_is_not_the_rows_is_said() -> None:
+    rows = [_row(size) for size in SIZES]
+    busy = [float(row.split()[index]) for row in rows for index in (7, 11)]
+    head = _head(SIZES[0], SIZES[-1])
+    right = _read(*head, *rows, f"# Avg bus bandwidth    : {sum(busy) / len(busy):g} ")
+    assert right.warned == ()
+    wrong = _read(*head, *rows, f"# Avg bus bandwidth    : {sum(busy) / len(busy) * 1.1:g} ")
+    assert "average" in wrong.warned[0].text
+    assert _read(*head, *rows[:-1], "...", f"# Avg bus bandwidth    : {sum(busy):g} ").warned == (), "not all are there"
+
+
+@pytest.mark.parametrize("end", range(1, 12))
+def test_a_row_cut_short_is_refused(end: int) -> None:
+    row = _row(2**20).rstrip()
+    found = _read(NAMES, row[: -end * 7])
+    assert found.rows == ()
+    assert len(found.skipped) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cut", "whole"), [("    17", 0, True), ("    17", 1, False), (" 17000", 2, False), ("1.25e+06", 1, False)]
+)
+def test_a_count_of_wrong_elements_that_was_cut_is_no_other_count(wrong: str, cut: int, whole: bool) -> None:  # noqa: FBT001
+    row = _row(2**20)[: -len("     0")] + wrong
+    found = _read(NAMES, row[: len(row) - cut])
+    assert [one.wrong for one in found.rows] == ([0, int(float(wrong))] if whole else [])
+
+
+@pytest.mark.parametrize(
+    ("column", "token"),
+    [
+        (0, "01048576"), (0, "1048576.0"), (0, "1048577"), (1, "262143"), (2, "flaot"), (3, "som"), (4, "-2"),
+        (5, "105"), (5, "105.247"), (5, "0.00"), (5, "-105.2"), (5, "nan"), (6, "9.9"), (6, "9.961"), (6, "inf"),
+        (7, "17,43"), (8, "0.5"), (8, "-1"), (9, "0x10"), (12, "00"), (12, "N/B"), (12, "1e6"),
+    ],
+)  # fmt: skip
+def test_numbers_of_other_shapes_are_refused(column: int, token: str) -> None:
+    tokens = _row(2**20).split()
+    assert len(_read(NAMES, "  ".join(tokens)).rows) == 2
+    tokens[column] = token
+    found = _read(NAMES, "  ".join(tokens))
+    assert found.rows == ()
+
+
+def test_columns_that_only_the_head_knows_are_passed_over() -> None:
+    assert isinstance(parse(_row(2**20) + "  3", 0, None), str)
+    assert isinstance(parse(_row(2**20) + "  3", 1, None), Parsed)
+    assert len(_read(NAMES + "  #iters", _row(2**20) + "      20").rows) == 2
+
+
+def test_rules_of_operations_do_not_contradict_each_other() -> None:
+    """What columns tell is among what they allow."""
+    flags = (True, False)
+    for reduces in flags:
+        for rooted in flags:
+            for divided in flags:
+                kind = Kind(
+                    reduces=reduces,
+                    rooted=rooted,
+                    redop=True,
+                    root=True,
+                    old=False,
+                    checked=(True, True),
+                    errors=False,
+                    divided=divided,
+                )
+                seen = Seen(above=False, alone=False, scaled=False, nvidia=False, operator=None)
+                for one in candidates(kind, seen):
+                    assert fits(one, kind, alone=False)
+                    assert decide(kind, seen, one, None) == one
+
+
+def _json(**changes: object) -> dict[str, Any]:
+    data = (corpus.ROOT / "nccl" / "all_reduce-json.json").read_text()
+    return {**json.loads(data), **changes}
+
+
+def test_json_without_a_program_or_devices() -> None:
+    whole = corpus.read(json.dumps(_json()).encode())
+    assert {(row.ranks, row.nodes, row.version) for row in whole.rows} == {(16, 2, "NCCL 2.29.7")}
+    bare = corpus.read(json.dumps(_json(args=[], config={})).encode())
+    assert {row.operation for row in bare.rows} == {"all_reduce"}
+    assert {(row.ranks, row.ranks_from, row.nodes) for row in bare.rows} == {(16, RanksFrom.FACTOR, None)}
+
+
+def test_json_with_strings_for_numbers() -> None:
+    data = _json()
+    for one in data["results"]:
+        one["size"] = str(one["size"])
+        for half in ("out_of_place", "in_place"):
+            one[half] = {name: str(value) for name, value in one[half].items()}
+    found, usual = corpus.read(json.dumps(data).encode()), corpus.read(json.dumps(_json()).encode())
+    assert [row.seconds for row in found.rows] == [row.seconds for row in usual.rows]
+
+
+def test_json_keeps_nothing_of_the_environment() -> None:
+    found = corpus.read(json.dumps(_json(env=["TOKEN=secret-4711"])).encode())
+    assert "secret-4711" not in repr(found)
+
+
+def test_json_of_others_is_left_alone() -> None:
+    others: list[dict[str, object]] = [{"results": [1]}, {"results": []}, {"results": {}, "config": {}}, {"config": {}}]
+    for other in others:
+        assert corpus.read(json.dumps(other).encode()).rows == ()
+    odd = _json(results=["x", None, {}, {"size": 8}, {"size": -8, "count": 2, "type": "float", "in_place": {}}])
+    found = corpus.read(json.dumps(odd).encode())
+    assert found.rows == ()
+    assert len(found.skipped) == 3
+
+
+def test_a_time_that_is_the_cpus_is_told_by_its_bandwidth() -> None:
+    """Without a head: where no row's time fits none is believed, otherwise only the one that does not is refused."""
+    rows = [_row(size) for size in SIZES]
+    spoilt = rows[2].split()
+    spoilt[6] = "1.00"
+    assert len(_read(*rows[:2], "  ".join(spoilt), *rows[3:]).rows) == 2 * (len(rows) - 1)
+    small = [_row(size) for size in (8, 16, 32)]
+    large = [row.replace(row.split()[5], "4.20", 1) for row in (_row(size) for size in (64 * 2**20, 128 * 2**20))]
+    found = _read(*small, *large)
+    assert found.rows == ()
+    assert len(found.skipped) == 5

@@ -1,0 +1,193 @@
+"""``collmark import``: what a user sees, stores and is asked for."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cli = Callable[..., Any]
+
+HEAD = """\
+# nThread 1 nGpus 1 minBytes 1024 maxBytes 4096 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1
+#
+# Using devices
+#  Rank  0 Group  0 Pid   1000 on {0} device  0 [0x17] NVIDIA A100-SXM4-40GB
+#  Rank  1 Group  0 Pid   1001 on {1} device  1 [0x65] NVIDIA A100-SXM4-40GB
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+"""
+FIGURES = "   {time:6.2f}  {rate:6.2f}  {rate:6.2f}  {wrong:>5}"
+ROW = "{size:12d}  {count:12d}     float     sum      -1" + FIGURES + FIGURES + "\n"
+
+
+def nccl(*times: float, hosts: tuple[str, str] = ("node01", "node01"), wrong: int = 0) -> str:
+    """Return a log of all_reduce on two ranks, at 1 KiB and so on; bus and algorithm bandwidth are the same."""
+    rows = [
+        ROW.format(size=1024 << i, count=256 << i, time=time, rate=(1024 << i) / time / 1e3, wrong=wrong)
+        for i, time in enumerate(times)
+    ]
+    return HEAD.format(*hosts) + "".join(rows)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Return a log that tells all but its tier."""
+    path = tmp_path / "a100.log"
+    path.write_text(nccl(20.0, 21.0, 24.0))
+    return path
+
+
+def stored(results: Path) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Return run.json and records of each run, oldest first."""
+    return [
+        (
+            json.loads((run / "run.json").read_text()),
+            [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()],
+        )
+        for run in sorted(results.iterdir())
+    ]
+
+
+def test_a_log_becomes_a_run_that_fit_claims_and_report_take(cli: Cli, log: Path, tmp_path: Path) -> None:
+    done = cli("import", str(log), "--tier", "rdma:infiniband", "--output", str(tmp_path / "r"))
+    assert (done.status, done.err) == (0, "")
+    assert "a100: 6 records of all_reduce (nccl-tests)" in done.out
+    ((run, records),) = stored(tmp_path / "r")
+    assert (run["label"], len(run["cases"]), run["launches"]) == ("a100", 6, [])
+    first = records[0]
+    assert (first["status"], first["case"]["nbytes"], first["case"]["backend"]) == ("imported", 1024, "nccl")
+    assert first["case"]["placement"] == {"ranks_per_node": 2}
+    assert (first["evidence"]["tier"], first["evidence"]["fabric"]) == ("rdma", "infiniband")
+    assert first["imported"]["seconds"] == pytest.approx(20e-6)
+    assert first["imported"]["printed"]["time"] == "20.00"
+    assert (first["imported"]["line"], first["imported"]["ranks_from"]) == (10, "text")
+    assert "timing" not in first or first["timing"] is None
+    for words in (("list",), ("fit", "a100"), ("report", "a100", "--format", "md"), ("claims", "a100")):
+        shown = cli(*words, "--output", str(tmp_path / "r"))
+        assert shown.status == 0, shown.err
+        assert "IMPORTED" in shown.out or words[0] == "claims"
+    exported = cli("export", "a100", "--json", "--output", str(tmp_path / "r")).json["rows"][0]
+    assert exported["bus_bandwidth"] == pytest.approx(1024 / 20e-6)
+    assert json.loads(exported["imported_printed"])["time"] == "20.00"
+
+
+def test_json_has_the_fields_that_others_rely_on_and_stores_nothing(cli: Cli, log: Path, tmp_path: Path) -> None:
+    done = cli("import", str(log), "--json", "--output", str(tmp_path / "r"))
+    assert not (tmp_path / "r").exists()
+    assert set(done.json) == {"rows", "skipped"}
+    assert done.json["rows"][1] == {
+        "tool": "nccl-tests", "operation": "all_reduce", "dtype": "float32", "reduction": "sum", "ranks": 2,
+        "ranks_from": "text", "nbytes": 1024, "nbytes_printed": 1024, "seconds": pytest.approx(20e-6),
+        "statistic": "one loop, mean of processes", "algorithm_bandwidth": pytest.approx(0.05e9),
+        "bus_bandwidth": pytest.approx(0.05e9), "wrong": 0, "in_place": True, "group": 1, "file": str(log), "line": 10,
+    }  # fmt: skip
+
+
+def test_what_a_log_does_not_tell_is_asked_for(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "osu.out"
+    path.write_text(
+        "# OSU MPI Allgather Latency Test v5.8\n# Size       Avg Latency(us)\n1024                   12.50\n"
+    )
+    asked = cli("import", str(path), "--output", str(tmp_path / "r"))
+    assert asked.status == 2
+    assert "--ranks" in asked.err
+    assert not (tmp_path / "r").exists()
+    told = cli("import", str(path), "--ranks", "8", "--output", str(tmp_path / "r"))
+    assert (told.status, "--nodes" in told.err) == (2, True)
+    done = cli("import", str(path), "--ranks", "8", "--nodes", "2", "--output", str(tmp_path / "r"))
+    assert done.status == 0, done.err
+    ((_run, (record,)),) = stored(tmp_path / "r")
+    # OSU prints one rank's block; S is what each rank receives in all.
+    assert record["case"]["nbytes"] == 8 * 1024
+    assert record["case"]["placement"] == {"nodes": 2, "ranks_per_node": 4}
+    assert record["imported"]["ranks_from"] == "option"
+
+
+def test_several_logs_are_launches_only_when_asked(cli: Cli, tmp_path: Path) -> None:
+    paths = []
+    for number, time in enumerate((20.0, 22.0, 21.0)):
+        paths.append(str(tmp_path / f"log{number}"))
+        Path(paths[-1]).write_text(nccl(time, time + 1))
+    apart = cli("import", *paths, "--output", str(tmp_path / "apart"))
+    assert [run["label"] for run, _records in stored(tmp_path / "apart")] == ["log0", "log1", "log2"]
+    assert apart.status == 0
+    cli("import", *paths, "--as-launches", "--label", "all", "--output", str(tmp_path / "one"))
+    ((run, records),) = stored(tmp_path / "one")
+    assert run["label"] == "all"
+    assert sorted(record["launch"] for record in records if record["case"]["nbytes"] == 1024) == [1, 1, 2, 2, 3, 3]
+    fit = cli("list", "--output", str(tmp_path / "one"))
+    assert fit.status == 0
+
+
+def test_a_case_that_stands_twice_in_a_log_goes_to_a_run_of_its_own(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "twice.log"
+    path.write_text(nccl(20.0, 21.0) + nccl(30.0, 31.0))
+    cli("import", str(path), "--output", str(tmp_path / "r"))
+    found = stored(tmp_path / "r")
+    assert [run["label"] for run, _records in found] == ["twice", "twice-2"]
+    assert [records[0]["imported"]["seconds"] for _run, records in found] == pytest.approx([20e-6, 30e-6])
+
+
+def test_a_wrong_result_has_no_bandwidth(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.log"
+    path.write_text(nccl(20.0, wrong=7))
+    cli("import", str(path), "--output", str(tmp_path / "r"))
+    ((_run, records),) = stored(tmp_path / "r")
+    assert [(record["status"], record["check"]["wrong"]) for record in records] == [("wrong", 7)] * 2
+    assert "GB/s" not in cli("fit", "wrong", "--output", str(tmp_path / "r")).out
+
+
+def test_gzip_and_stdin_are_read(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "packed"
+    path.write_bytes(gzip.compress(nccl(20.0).encode()))
+    packed = cli("import", str(path), "--json").json["rows"]
+
+    class Standard:
+        buffer = path.open("rb")
+
+    monkeypatch.setattr("sys.stdin", Standard)
+    piped = cli("import", "-", "--json").json["rows"]
+    assert [{**row, "file": ""} for row in packed] == [{**row, "file": ""} for row in piped]
+    assert piped[0]["file"] == "<stdin>"
+
+
+def test_a_file_nobody_recognises_is_an_error_that_lists_formats_and_loses_nothing(
+    cli: Cli, log: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "README"
+    other.write_text("Nothing to see here.\n")
+    done = cli("import", str(other), str(log), "--output", str(tmp_path / "r"))
+    assert done.status == 2
+    for word in ("README", "nccl-tests", "OSU", "Intel MPI", "perftest"):
+        assert word in done.err.replace("\n    ", " ")
+    assert len(stored(tmp_path / "r")) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("--ranks", "0"), "--ranks"), (("--nodes", "x"), "--nodes"), (("--tier", "nvlnk"), "--tier"),
+        (("--tier", "tcp:infiniband"), "--tier"), (("--operation", "allreduce"), "all_reduce"),
+        (("--dtype", "floaty"), "dtype"), (("--label", "a/b"), "label"), (("nowhere.log",), "nowhere.log"),
+    ],
+)  # fmt: skip
+def test_wrong_words_are_one_line_and_status_2(cli: Cli, log: Path, words: tuple[str, ...], names: str) -> None:
+    done = cli("import", str(log), *words)
+    assert done.status == 2
+    assert names in done.err
+    assert done.err.startswith("error: ")
+
+
+def test_planted_text_stays_text(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text(nccl(20.0, 21.0, 24.0, hosts=("<script>alert(1)</script>", "<script>alert(1)</script>")))
+    cli("import", str(path), "--output", str(tmp_path / "r"))
+    cli("report", "x", "-o", str(tmp_path / "x.html"), "--output", str(tmp_path / "r"))
+    assert "<script>alert" not in (tmp_path / "x.html").read_text()
