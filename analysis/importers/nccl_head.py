@@ -48,7 +48,7 @@ _THREADS = re.compile(
     r"nThread (\d{1,6}) nGpus (\d{1,6}) minBytes (\d{1,18}) maxBytes (\d{1,18}) step: (\d{1,18})\((factor|bytes)\)"
 )
 _ITERATIONS = re.compile(r" iters: (\d{1,9}) (?:agg iters: (\d{1,9}) )?validation: \d")
-_GRAPH = re.compile(r" graph: (\d+)")
+_GRAPH = re.compile(r" graph: (0|[1-9]\d{0,5})(?= |$)")
 _RANK = re.compile(r"Rank +(\d{1,7})(?: +Group +(\d+))?(?: +Pid +\d+)? +on +(\S+) +device +\d+ \[([^\]]*)\] *(.*)")
 _LIMIT = re.compile(r"to (\d{1,18}) due")
 _LIBRARY = re.compile(r"rccl-tests: Version (\S*:[0-9a-f]{7,40})$")
