@@ -95,8 +95,10 @@ def _row(log: Log, line: int, value: Located, operation: str, ranks: int) -> Row
 
 def _effective(moved: float, asked: int) -> int | None:
     """Return the size that was moved, where it was rounded down from the one asked for, which alone is printed."""
+    if not moved <= _LARGEST:
+        return None  # among them inf, which has no whole number
     nbytes = round(moved)
-    if nbytes >= asked or nbytes % _ITEMSIZE or abs(moved - nbytes) > _NEAR or moved > _LARGEST:
+    if nbytes >= asked or nbytes % _ITEMSIZE or abs(moved - nbytes) > _NEAR:
         return None
     return nbytes
 
