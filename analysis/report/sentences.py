@@ -104,7 +104,7 @@ def _variant(series: Series | pd.Series) -> tuple[str, ...]:
     )
 
 
-def said_before(marker: str | None) -> str:
+def _said_before(marker: str | None) -> str:
     """Return how a sentence begins whose figures are not measured by collmark; empty where they are."""
     if not marker:
         return ""
@@ -117,7 +117,7 @@ def _leading(fit: Fit) -> str:
     half = "" if size is None or size.value is None else f", half of it at {nbytes_words(size.value, *_ends(size))}"
     weak = f" (weakly known: {asymptote.weak})" if asymptote is not None and asymptote.weak else ""
     where = "" if series.simulated else f" over {series.tier_words}"
-    what = f"{said_before(series.marker)}{series.operation}{where}"
+    what = f"{_said_before(series.marker)}{series.operation}{where}"
     variant = "".join(f", {words}" for words in _variant(series) if words)
     return (
         f"{what} ({series.backend}, {placement_words(series.placement)}{variant}{_group_words(series)}) takes "
@@ -166,7 +166,7 @@ def _unfitted(material: Material, run: str, fits: list[Fit]) -> str:
     one = min((row for _index, row in rows.iterrows()), key=lambda row: len(_variant(row)))
     value = interval_words(microseconds, one["center"], one["center_lower"], one["center_upper"])
     size = f" at {format_nbytes(int(one['nbytes']))}" if one["nbytes"] else ""
-    said = f"{said_before(one['marker'])}{one['operation']}"
+    said = f"{_said_before(one['marker'])}{one['operation']}"
     variant = "".join(f", {words}" for words in _variant(one) if words)
     return f"{said} over {one['tier']}{variant} takes {value} µs{size}{_why(material, run, fits)}."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -199,6 +200,16 @@ def test_an_entry_after_the_agreed_start_is_counted(behind: int, share: float) -
     ranks = summarise_ranks(case_of("all_reduce", 2), stamps_of(enter, left, starts_I=starts), 0)
     assert ranks.late == share
     assert summarise_ranks(case_of("all_reduce", 2), stamps_of(enter, left), 0).late is None
+
+
+def test_skew_and_lateness_of_a_batch_are_weighed_against_the_batch() -> None:
+    enter = simultaneous(2, 100)
+    starts = enter[0].copy()
+    enter[1] += 3_000  # over a tenth of one call's 20 us, and far below that of ten
+    left = enter.max(axis=0) + np.zeros((2, 1), np.int64) + 200_000
+    batched = msgspec.structs.replace(stamps_of(enter, left, starts_I=starts), batch=10)
+    ranks = summarise_ranks(case_of("all_reduce", 2), batched, 0)
+    assert (ranks.skewed, ranks.late) == (0, 0)
 
 
 def test_what_was_cut_counts_nowhere() -> None:

@@ -39,6 +39,12 @@ def test_a_size_is_the_one_that_was_moved_where_it_was_rounded_down() -> None:
     assert (found.rows[0].nbytes_printed, found.rows[0].nbytes, found.warned) == (100_000, 99_968, ())
 
 
+def test_figures_whose_product_is_infinite_break_nothing() -> None:
+    line = json.dumps(LINE | {"algBw": 1e200, "busBw": 1e200, "time": 1e200})
+    assert "1e+200" in line
+    assert all(row.nbytes in (None, LINE["size"]) for row in read(line).rows)
+
+
 def test_an_object_over_several_lines_is_none_of_its() -> None:
     found = read(json.dumps(LINE, indent=1))
     assert (found.rows, len(found.skipped)) == ((), 1)
