@@ -55,13 +55,15 @@ def fits_table(material: Material) -> Table:
     headings = (
         name_heading("operation"), *((name_heading("series"),) if is_told else ()), *with_interval(ALPHA, "µs"),
         *with_interval(ASYMPTOTE, "GB/s"), Heading(name="", is_drawn=True), *with_interval(N_HALF, ""),
-        *with_interval("T min", "µs"), Heading(name="misfit rms", unit="%"), Heading(name="worst", unit="%"),
-        name_heading("fitted range"), name_heading("remarks"),
+        *with_interval("T min", "µs"), name_heading("model"), Heading(name="misfit rms", unit="%"),
+        Heading(name="of a line", unit="%"), Heading(name="worst", unit="%"), name_heading("fitted range"),
+        name_heading("remarks"),
     )  # fmt: skip
     return Table(
         anchor="fits-table",
-        caption=f"{'' if is_told else curves[0] + '. '}T = {ALPHA} + bus bytes x {BETA}. {interval} Misfit: measured "
-        "over model, rms and worst. A model holds inside its range.",
+        caption=f"{'' if is_told else curves[0] + '. '}{ALPHA}: what T comes near for small sizes, {ASYMPTOTE} the bus "
+        f"bandwidth that large sizes come near. {interval} Misfit: measured over model, rms and worst; of a line: that "
+        f"of T = {ALPHA} + bus bytes x {BETA}. A model holds inside its range.",
         headings=headings,
         rows=tuple(_row(fit, curve if is_told else "") for fit, curve in zip(material.fits.fits, curves, strict=True)),
     )
@@ -77,7 +79,9 @@ def _row(fit: Fit, curve: str) -> tuple[Cell, ...]:
         quantity_span(fit.asymptote),
         *nbytes_cells(fit.half_size),
         *quantity_cells(microseconds, fit.smallest),
+        Cell(text=fit.model_words),
         Cell(text=percent(fit.rms), mark=Mark.NONE if fit.describes else Mark.BAD),
+        Cell(text=percent(fit.line_rms)),
         Cell(text=f"{percent(fit.worst)} at {format_nbytes(fit.worst_at)}" if sized else percent(fit.worst)),
         Cell(text=f"{format_nbytes(fit.first)} to {format_nbytes(fit.last)}" if sized else "no size"),
         Cell(text=remarks(fit), mark=Mark.NONE if fit.describes else Mark.BAD),
@@ -91,8 +95,8 @@ def remarks(fit: Fit) -> str:
         words.append(f"T as {fit.series.origin}")
     if fit.series.estimand == Estimand.LONGEST_LOCAL:
         words.append("T is D_max, skew included")
-    if fit.beta is None:
-        words.append("constant")
+    if fit.cliffs:
+        words.append(f"left out: {fit.cliff_words}")
     named = {ALPHA: fit.alpha, ASYMPTOTE: fit.asymptote}
     words += [f"{name} weak: {one.weak}" for name, one in named.items() if one is not None and one.weak]
     words += [f"{name} not told by the times" for name, one in named.items() if one is not None and one.value is None]
