@@ -63,14 +63,14 @@ not judged.
 
 ## Published sweeps
 
-Measured by others and retyped (tests/data/sweeps names the source of each); `make test` holds them to half the misfit of
-the line and to 3 % of the plateau, and asks the same plateau with a tenfold time at one size.
+Measured by others and retyped (tests/data/sweeps names the source of each); `make test` holds them to half the misfit
+of the line and to 3 % of the plateau, and asks the same plateau with a tenfold time at one size.
 
 {sweeps}
 
 - A row of the first two tables is {draws} runs with seeds of their own, of {launches} launches: T of the shape named x
-  lognormal level of the launch (3 %) x lognormal noise of each launch and size (2 %); with slow points, 8 % of them take
-  1.5 to 4 times as long, uniformly: with {launches} launches a third of the sizes hold one.
+  lognormal level of the launch (3 %) x lognormal noise of each launch and size (2 %); with slow points, 8 % of them
+  take 1.5 to 4 times as long, uniformly: with {launches} launches a third of the sizes hold one.
 - Shapes: a line of alpha 20 us and 1/beta 10 GB/s, norms of the same two, the same plus 45 ns x sqrt(n); segments begin
   with 5 us and 2.5 GB/s. The dip is a shape that no model here has.
 - Told: share of the runs that give a value not called weak. Bias: median of log(value / planted) over those. Covered:
@@ -231,7 +231,10 @@ def main() -> int:
             ],
         ),
         sweeps=table(
-            ["sweep", "model", "breaks near", "line: rms, %", "model: rms, %", "1/beta, GB/s", "last two, GB/s", "cliffs"],
+            [
+                "sweep", "model", "breaks near", "line: rms, %", "model: rms, %", "1/beta, GB/s", "last two, GB/s",
+                "cliffs",
+            ],
             list(of_sweeps()),
         ),
         draws=options.draws,
