@@ -66,11 +66,14 @@ def choose(nbytes_N: FloatArray, seconds_N: FloatArray) -> Choice:
     Notes
     -----
     Candidates are taken from small to large. One takes the place of the best so far where it gains more than
-    :data:`STEP` and predicts octaves that were left out no worse (method.md B.4).
+    :data:`STEP` and predicts octaves that were left out no worse (method.md B.4), the place of a constant where it
+    gains anything.
     """
     (best, *others) = (_best(rank, nbytes_N, seconds_N) for rank in _ranks(nbytes_N, seconds_N))
     for one in others:
-        if one.criterion < best.criterion - STEP and _is_confirmed(one, best, nbytes_N, seconds_N):
+        if best.model is CONSTANT:  # that bytes take time is known beforehand, and needs little proof
+            best = one if one.criterion < best.criterion else best
+        elif one.criterion < best.criterion - STEP and _is_confirmed(one, best, nbytes_N, seconds_N):
             best = one
     return best
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collmark.analysis.figures.words import ALPHA, ASYMPTOTE, BETA, N_HALF, gigabytes, microseconds, percent
 from collmark.analysis.models.fit import Fit, Refused
+from collmark.analysis.models.hockney import HOCKNEY
 from collmark.analysis.report.cells import (
     name_heading,
     nbytes_cells,
@@ -55,15 +56,14 @@ def fits_table(material: Material) -> Table:
     headings = (
         name_heading("operation"), *((name_heading("series"),) if is_told else ()), *with_interval(ALPHA, "µs"),
         *with_interval(ASYMPTOTE, "GB/s"), Heading(name="", is_drawn=True), *with_interval(N_HALF, ""),
-        *with_interval("T min", "µs"), name_heading("model"), Heading(name="misfit rms", unit="%"),
-        Heading(name="of a line", unit="%"), Heading(name="worst", unit="%"), name_heading("fitted range"),
-        name_heading("remarks"),
+        *with_interval("T min", "µs"), Heading(name="misfit rms", unit="%"), Heading(name="worst", unit="%"),
+        name_heading("fitted range"), name_heading("model, remarks"),
     )  # fmt: skip
     return Table(
         anchor="fits-table",
         caption=f"{'' if is_told else curves[0] + '. '}{ALPHA}: what T comes near for small sizes, {ASYMPTOTE} the bus "
-        f"bandwidth that large sizes come near. {interval} Misfit: measured over model, rms and worst; of a line: that "
-        f"of T = {ALPHA} + bus bytes x {BETA}. A model holds inside its range.",
+        f"bandwidth that large sizes come near. {interval} Misfit: measured over model, rms and worst. Where nothing "
+        f"else is said the model is a line: T = {ALPHA} + bus bytes x {BETA}. A model holds inside its range.",
         headings=headings,
         rows=tuple(_row(fit, curve if is_told else "") for fit, curve in zip(material.fits.fits, curves, strict=True)),
     )
@@ -79,9 +79,7 @@ def _row(fit: Fit, curve: str) -> tuple[Cell, ...]:
         quantity_span(fit.asymptote),
         *nbytes_cells(fit.half_size),
         *quantity_cells(microseconds, fit.smallest),
-        Cell(text=fit.model_words),
         Cell(text=percent(fit.rms), mark=Mark.NONE if fit.describes else Mark.BAD),
-        Cell(text=percent(fit.line_rms)),
         Cell(text=f"{percent(fit.worst)} at {format_nbytes(fit.worst_at)}" if sized else percent(fit.worst)),
         Cell(text=f"{format_nbytes(fit.first)} to {format_nbytes(fit.last)}" if sized else "no size"),
         Cell(text=remarks(fit), mark=Mark.NONE if fit.describes else Mark.BAD),
@@ -91,6 +89,9 @@ def _row(fit: Fit, curve: str) -> tuple[Cell, ...]:
 def remarks(fit: Fit) -> str:
     """Return what a reader must know before using a fit."""
     words = [] if fit.describes else ["does not describe the times: no verdict rests on it"]
+    if fit.model != HOCKNEY.name:
+        words.append(fit.model_words)
+        words += [f"a line alone misses by {percent(fit.line_rms)} %"] if fit.line_rms > fit.rms else []
     if fit.series.origin:
         words.append(f"T as {fit.series.origin}")
     if fit.series.estimand == Estimand.LONGEST_LOCAL:

@@ -98,13 +98,20 @@ def test_latency_that_is_not_there_has_a_limit_and_no_value() -> None:
 
 
 def test_bandwidth_that_is_not_reached_has_a_limit_and_no_value() -> None:
-    fit = fit_of(noisy(curve(beta=1e-16, sizes=[16, 64, 256, 1024, 4096])))
-    assert fit.beta is not None
-    assert fit.beta.value is None
-    assert fit.beta.below is not None
-    assert fit.asymptote is not None
-    assert fit.asymptote.above == pytest.approx(1 / fit.beta.below)
-    assert fit.alpha.value == pytest.approx(20e-6, rel=0.05)
+    records = curve(beta=1e-16, sizes=[16, 64, 256, 1024, 4096])
+    fits = [fit_of(noisy(records, seed=seed)) for seed in range(20)]
+    limited = 0
+    for fit in fits:
+        assert fit.alpha.value == pytest.approx(20e-6, rel=0.05)
+        assert fit.beta is not None
+        assert fit.asymptote is not None
+        if fit.beta.below is None:  # by chance it seems to be told
+            assert fit.beta.weak
+        else:
+            limited += 1
+            assert fit.beta.value is None
+            assert fit.asymptote.above == pytest.approx(1 / fit.beta.below)
+    assert limited >= 17
 
 
 def test_limit_of_a_small_latency_holds_in_95_of_100() -> None:
