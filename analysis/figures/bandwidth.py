@@ -25,8 +25,8 @@ from collmark.core.units import GIGA
 
 NEEDS = (
     *marks.NEEDED,
-    "operation", "fitted", "describes", "alpha", "beta", "asymptote", "asymptote_lower", "asymptote_upper", "half_size",
-    "first", "last", "bus_ratio",
+    "operation", "fitted", "describes", "alpha", "predict", "asymptote", "asymptote_lower", "asymptote_upper",
+    "half_size", "first", "last", "bus_ratio",
 )  # fmt: skip
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from collmark.analysis.columns import COLUMNS, SERIES, Column
-from collmark.analysis.models.fit import Fit, Fits, Quantity
+from collmark.analysis.models.fit import Fit, Fits
+from collmark.analysis.models.quantity import Quantity
 from collmark.analysis.points import measured, points
 
 
@@ -44,6 +45,7 @@ OF_FIT: dict[str, Column] = {
     "last": _number("largest", "B"),
     "bus_ratio": _number("bus bytes per nbytes"),
     "model_seconds": _number("T of the model at the record's size", "s"),
+    "predict": Column(kind="object", meaning="T of the model, s, at some bus bytes: Fit.predict"),
 }
 """What is known of a record's series from its fit, by column; NaN and False where there is none."""
 
@@ -95,8 +97,9 @@ def with_fits(table: pd.DataFrame, fits: Fits, *, include_unstable: bool = False
     joined = joined.merge(known, on=list(SERIES), how="left", validate="many_to_one")
     for name in ("fitted", "describes"):
         joined[name] = joined[name].eq(True)  # noqa: FBT003 - a series without a fit has NaN there
-    parts = joined[["alpha", "beta"]].astype(np.float64).fillna(0.0)
-    joined["model_seconds"] = (parts["alpha"] + parts["beta"] * joined["bus_nbytes"]).where(joined["fitted"])
+    joined["model_seconds"] = np.nan
+    for fit, places in joined[joined["fitted"]].groupby("predict", sort=False).groups.items():
+        joined.loc[places, "model_seconds"] = fit(joined.loc[places, "bus_nbytes"].to_numpy(dtype=np.float64))
     kinds = {name: column.kind for name, column in OF_FIT.items() if column.kind == "float64"}
     return joined.astype(kinds)
 
@@ -119,6 +122,7 @@ def _of_fit(fit: Fit) -> dict[str, Any]:
         "first": fit.first,
         "last": fit.last,
         "bus_ratio": fit.bus_ratio,
+        "predict": fit.predict,
     }
 
 

@@ -94,7 +94,6 @@ def draw_model(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
     one = rows.iloc[0]
     if not one["fitted"]:
         return
-    alpha, beta = np.nan_to_num([one["alpha"], one["beta"]])
     ends = panel.get_xlim()
     # A call of no bytes lies on no logarithmic axis: from the edge on the model is inside its range then.
     inner = (max(one["first"], ends[0]), max(one["last"], ends[0]))
@@ -102,7 +101,7 @@ def draw_model(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
     for start, stop in ((ends[0], inner[0]), inner, (inner[1], ends[1])):
         nbytes = np.geomspace(start, stop, STEPS)
         line = pd.DataFrame({SIZED: nbytes, "bus_nbytes": nbytes * one["bus_ratio"]})
-        line["model"] = alpha + beta * line["bus_nbytes"]
+        line["model"] = one["predict"](line["bus_nbytes"].to_numpy())
         is_inside = (start, stop) == inner
         panel.plot(
             nbytes, scale(line, "model").to_numpy(), color=shade, linewidth=1.5 if is_inside else 1.1, zorder=2,

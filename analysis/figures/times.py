@@ -16,7 +16,7 @@ from collmark.core.units import format_nbytes
 
 NEEDS = (
     *marks.NEEDED,
-    "operation", "fitted", "describes", "alpha", "beta", "first", "last", "bus_ratio",
+    "operation", "fitted", "describes", "predict", "first", "last", "bus_ratio",
     "smallest", "smallest_lower", "smallest_upper",
 )  # fmt: skip
 MICRO = 1e6

@@ -1,4 +1,4 @@
-"""A constant: what moves no payload takes as long at every size."""
+"""A constant: what moves no payload, or so little that its size does not show, takes as long at every size."""
 
 from __future__ import annotations
 
@@ -12,11 +12,4 @@ def _terms(nbytes: FloatArray) -> FloatArray:
     return terms
 
 
-def _guess(nbytes: FloatArray, seconds: FloatArray) -> tuple[float]:
-    del nbytes
-    return (float(np.median(seconds)),)
-
-
-CONSTANT = Model(
-    name="constant", parameters=("alpha",), units=("s",), terms=_terms, guess=_guess, source="T = alpha, for barrier"
-)
+CONSTANT = Model(name="constant", parameters=("alpha",), units=("s",), terms=_terms, slope="", source="T = alpha")

@@ -1,57 +1,50 @@
-"""A fitted curve: parameters refitted per launch, their intervals over launches, and how far it can be believed."""
+"""A fitted curve: parameters refitted per launch, their intervals over launches, and how far it can be believed.
+
+Legend: L launches, N sizes, P parameters.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 import pandas as pd
 
 from collmark.analysis.columns import SERIES, Series
+from collmark.analysis.models.choose import choose, tried
 from collmark.analysis.models.constant import CONSTANT
-from collmark.analysis.models.hockney import HOCKNEY
+from collmark.analysis.models.hockney import HOCKNEY, P_NORM
 from collmark.analysis.models.index import MODELS
-from collmark.analysis.models.model import FloatArray, Model
-from collmark.analysis.models.solve import are_absent, solve, upper_limit
+from collmark.analysis.models.model import FloatArray, Model, Truths
+from collmark.analysis.models.quantity import Quantity, over_launches, weakened
+from collmark.analysis.models.segments import segments
+from collmark.analysis.models.solve import are_absent, solve, solve_many, upper_limit
 from collmark.analysis.points import is_usable, measured, points, words_of_status
-from collmark.core.estimate import Estimate
 from collmark.core.operation_table import OPERATIONS
-from collmark.core.statistics import log_t_interval
-
-_Times = tuple[FloatArray, FloatArray]
+from collmark.core.units import format_nbytes
 
 LEAST_SIZES = 3
+"""Sizes that a line needs, and each of several."""
 LEAST_OCTAVES = 3.0
 """Octaves of sizes on a parameter's side of n1/2, below which it is weakly known (method.md B.4)."""
 MOST_RMS = 0.25
 """Root mean square of log residuals above which a model does not describe the times (design.md section 7)."""
 
 
-class Quantity(msgspec.Struct, frozen=True, kw_only=True):
-    """One number of a fit, in SI units.
+class Cliff(msgspec.Struct, frozen=True, kw_only=True):
+    """A size that stands apart from the model of all others, and did not enter its fit.
 
     Attributes
     ----------
-    per_launch : tuple of float
-        Its value in each launch; empty where the times do not tell it.
-    value : float or None
-        Geometric mean over launches.
-    estimate : Estimate or None
-        With its interval over launches; None for one launch.
-    weak : str
-        Why it is weakly known; empty where it is not.
-    below, above : float or None
-        One-sided limit at 95 % where the times do not tell it.
+    nbytes : int
+        The size, B.
+    misfit : float
+        Measured / model - 1.
     """
 
-    per_launch: tuple[float, ...] = ()
-    value: float | None = None
-    estimate: Estimate | None = None
-    weak: str = ""
-    below: float | None = None
-    above: float | None = None
+    nbytes: int
+    misfit: float
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,15 +55,20 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     series : Series
         What was measured.
     model : str
-        Name of the model.
+        Name of the model, chosen by :func:`collmark.analysis.models.choose.choose`.
+    breaks : tuple of (int, int)
+        Of several segments: nbytes of the sizes on either side of each break, B.
+    parameters : dict of str to Quantity
+        All parameters of the model, by name.
     launches, sizes : int
         Launches that were fitted, each by itself, and sizes that entered.
     left_out, too_short : int
         Records that did not enter (unstable, wrong, failed, no time, a test); launches with too few sizes for a fit.
     alpha : Quantity
-        Time that does not depend on size, s: a latency, or the gap between messages of a stream.
+        What T comes near for small sizes, s: a latency, or the gap between messages of a stream. Of several segments
+        that of the first: where a later one would start is no latency.
     beta : Quantity or None
-        Time per bus byte, s/B; None for a constant.
+        Time per bus byte for large sizes, s/B: of several segments, of the last. None where nothing has a size.
     asymptote : Quantity or None
         1/beta: the bus bandwidth that large sizes come near, B/s.
     half_size : Quantity or None
@@ -81,16 +79,22 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
         Smallest and largest nbytes that entered: the model holds for nothing else.
     bus_ratio : float
         Bus bytes per nbytes.
+    cliffs : tuple of Cliff
+        Sizes that stand apart.
     rms : float
-        Root mean square of ln(measured / model) over sizes.
+        Root mean square of ln(measured / model) over the sizes that are no cliffs.
+    line_rms : float
+        The same of the two-parameter line, fitted to the same sizes.
     worst : float
-        Largest relative misfit, measured / model - 1.
+        Largest relative misfit over all sizes, measured / model - 1.
     worst_at : int
         nbytes where that is.
     """
 
     series: Series
     model: str
+    breaks: tuple[tuple[int, int], ...] = ()
+    parameters: dict[str, Quantity]
     launches: int
     sizes: int
     left_out: int
@@ -103,7 +107,9 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     first: int
     last: int
     bus_ratio: float
+    cliffs: tuple[Cliff, ...] = ()
     rms: float
+    line_rms: float
     worst: float
     worst_at: int
 
@@ -112,10 +118,37 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the model describes the times; if not, no verdict may rest on it."""
         return self.rms <= MOST_RMS
 
+    @property
+    def model_words(self) -> str:
+        """The model in words, with what makes it this one: its exponent, or where another line begins."""
+        if self.breaks:
+            where = " and ".join(format_nbytes(above) for _below, above in self.breaks)
+            return f"{self.model}, another line from {where} on"
+        exponent = self.parameters.get(P_NORM.exponent)
+        return self.model if exponent is None or exponent.value is None else f"{self.model}, q {exponent.value:.2g}"
+
+    @property
+    def cliff_words(self) -> str:
+        """The sizes that stand apart from the model, in words; empty where there are none."""
+        return ", ".join(
+            f"{format_nbytes(cliff.nbytes)} takes {1 + cliff.misfit:.2g} times as long as the model of the others says"
+            for cliff in self.cliffs
+        )
+
     def predict(self, bus_nbytes: FloatArray) -> FloatArray:
         """Return T in s at some bus bytes; what the times do not tell counts as zero."""
-        parameters = [self.alpha] if self.beta is None else [self.alpha, self.beta]
-        return MODELS[self.model].predict([p.value or 0.0 for p in parameters], bus_nbytes)
+        return self._model.predict([one.value or 0.0 for one in self.parameters.values()], bus_nbytes)
+
+    def predict_each(self, bus_nbytes: FloatArray) -> FloatArray:
+        """Return T in s at some bus bytes by the parameters of each launch, shape (launches, sizes)."""
+        of_launches = [one.per_launch or (0.0,) * self.launches for one in self.parameters.values()]
+        return np.array([self._model.predict(own, bus_nbytes) for own in zip(*of_launches, strict=True)])
+
+    @property
+    def _model(self) -> Model:
+        if not self.breaks:
+            return MODELS[self.model]
+        return segments([self.bus_ratio * math.sqrt(below * above) for below, above in self.breaks])
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +170,7 @@ class Fits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fit_frame(table: pd.DataFrame, *, include_unstable: bool = False) -> Fits:
-    """Fit the two-parameter model to every series of a frame; a series without payload gets a constant.
+    """Fit a model to every series of a frame: the one that describes it; a constant where nothing has a size.
 
     Parameters
     ----------
@@ -179,84 +212,123 @@ def _refusal(series: Series, group: pd.DataFrame, sizes: int) -> str:
 
 
 def _fit(series: Series, usable: pd.DataFrame, cases: pd.DataFrame, left_out: int) -> Fit:
-    model = HOCKNEY if OPERATIONS[series.operation].sized else CONSTANT
-    nbytes, seconds = (cases[name].to_numpy(dtype=np.float64) for name in ("bus_nbytes", "seconds"))
-    ratio = float((nbytes / np.maximum(cases["nbytes"].to_numpy(), 1)).max())
-    own = _sets(usable, len(cases))
-    sets = own or [(nbytes, seconds)]
-    quantities = _quantities(model, sets, (nbytes, seconds), ratio)
-    parameters = [quantities[name].value or 0.0 for name in model.parameters]
-    residuals = np.log(seconds / model.predict(parameters, nbytes))
-    worst = int(np.argmax(np.abs(np.expm1(residuals))))
+    cases = cases.sort_values("nbytes")
+    nbytes_N, seconds_N = (cases[name].to_numpy(dtype=np.float64) for name in ("bus_nbytes", "seconds"))
+    is_sized = OPERATIONS[series.operation].sized
+    times_LN = _times(usable, cases)
+    # One slow launch in three moves a mean, and no median: what is looked for is the shape.
+    middle_N = np.exp(np.nanmedian(np.log(times_LN), axis=0))
+    choice = choose(nbytes_N, middle_N) if is_sized else tried(CONSTANT, nbytes_N, middle_N)
+    inside_N = ~choice.cliffs_N
+    own_LN = _long_enough(times_LN, choice.model, nbytes_N, inside_N)
+    ratio = float((nbytes_N / np.maximum(cases["nbytes"].to_numpy(), 1)).max())
+    found = _parameters(choice.model, nbytes_N, middle_N, own_LN if len(own_LN) else middle_N[None], inside_N)
+    misfits_N = seconds_N / choice.model.predict([one.value or 0.0 for one in found.values()], nbytes_N) - 1
+    line = HOCKNEY if is_sized else CONSTANT
+    line_N = seconds_N / line.predict(solve(line, nbytes_N[inside_N], seconds_N[inside_N]).tolist(), nbytes_N) - 1
+    sizes = [int(nbytes) for nbytes in cases["nbytes"]]
+    worst = int(np.argmax(np.abs(misfits_N)))
     smallest = usable[usable["nbytes"] == usable["nbytes"].min()].groupby("launch")["seconds"].median()
     return Fit(
         series=series,
-        model=model.name,
-        launches=len(sets),
-        too_short=usable["launch"].nunique() - len(own),
+        model=choice.model.name,
+        breaks=tuple((sizes[cut - 1], sizes[cut]) for cut in np.searchsorted(nbytes_N, choice.model.breaks)),
+        parameters=found,
+        launches=max(1, len(own_LN)),
+        too_short=len(times_LN) - len(own_LN),
         sizes=len(cases),
         left_out=left_out,
-        smallest=_over_launches(smallest.to_numpy()),
-        first=int(cases["nbytes"].min()),
-        last=int(cases["nbytes"].max()),
+        smallest=over_launches(smallest.to_numpy()),
+        first=sizes[0],
+        last=sizes[-1],
         bus_ratio=ratio,
-        rms=float(np.sqrt(np.mean(residuals**2))),
-        worst=float(np.expm1(residuals[worst])),
-        worst_at=int(cases["nbytes"].iloc[worst]),
-        **quantities,
+        cliffs=tuple(Cliff(nbytes=sizes[at], misfit=float(misfits_N[at])) for at in np.flatnonzero(~inside_N)),
+        rms=_rms(misfits_N[inside_N]),
+        line_rms=_rms(line_N[inside_N]),
+        worst=float(misfits_N[worst]),
+        worst_at=sizes[worst],
+        **_told(choice.model, found, nbytes_N[inside_N], middle_N[inside_N], ratio),
     )
 
 
-def _sets(usable: pd.DataFrame, sizes: int) -> list[_Times]:
-    """Return bytes and times of each launch that has enough sizes for a fit of its own."""
-    return [
-        (group["bus_nbytes"].to_numpy(dtype=np.float64), group["seconds"].to_numpy(dtype=np.float64))
-        for _launch, group in usable.groupby("launch")
-        if group["nbytes"].nunique() >= min(LEAST_SIZES, sizes)
-    ]
+def _rms(misfits: FloatArray) -> float:
+    """Return the root mean square of ln(measured / model)."""
+    return float(np.sqrt(np.mean(np.log1p(misfits) ** 2)))
 
 
-def _quantities(model: Model, sets: Sequence[_Times], combined: _Times, ratio: float) -> dict[str, Quantity]:
-    """Return the parameters of a model and what follows from them, by field of :class:`Fit`."""
-    solved_LP = np.array([solve(model, *one) for one in sets])
-    absent = np.any([are_absent(model, p, one[0]) for p, one in zip(solved_LP, sets, strict=True)], axis=0)
-    found = {
-        name: Quantity(below=upper_limit(model, *combined, index))
-        if absent[index]
-        else _over_launches(solved_LP[:, index])
-        for index, name in enumerate(model.parameters)
+def _times(usable: pd.DataFrame, cases: pd.DataFrame) -> FloatArray:
+    """Return the times of every launch at every size, shape (L, N); NaN where there is none."""
+    table = usable.pivot_table(index="launch", columns="nbytes", values="seconds", aggfunc="median")
+    times_LN: FloatArray = table.reindex(columns=cases["nbytes"]).to_numpy(dtype=np.float64)
+    return times_LN
+
+
+def _long_enough(times_LN: FloatArray, model: Model, nbytes_N: FloatArray, inside_N: Truths) -> FloatArray:
+    """Return the times of the launches that a fit of their own can be made to; NaN on cliffs."""
+    uses_LN = np.isfinite(times_LN) & inside_N
+    of_terms_TL = ((model.terms(nbytes_N) > 0)[:, None] & uses_LN).sum(axis=2)
+    least = min(LEAST_SIZES, len(nbytes_N))
+    is_enough_L = (of_terms_TL >= least).all(axis=0) & (uses_LN.sum(axis=1) >= len(model.parameters))
+    own_LN: FloatArray = np.where(uses_LN, times_LN, np.nan)[is_enough_L]
+    return own_LN
+
+
+def _parameters(
+    model: Model, nbytes_N: FloatArray, seconds_N: FloatArray, own_LN: FloatArray, inside_N: Truths
+) -> dict[str, Quantity]:
+    """Return the parameters of a model over launches, by name."""
+    solved_LP = solve_many(model, nbytes_N, own_LN)[0]
+    absent = {
+        name
+        for parameters_P, own_N in zip(solved_LP.tolist(), own_LN, strict=True)
+        for name, is_so in are_absent(model, parameters_P, nbytes_N[np.isfinite(own_N)]).items()
+        if is_so
     }
-    if model is not HOCKNEY:
-        return found
-    alpha_L, beta_L = solved_LP.T
-    alpha, beta, half = found["alpha"], found["beta"], Quantity()
-    asymptote = Quantity(above=1 / beta.below) if beta.below else _over_launches(1 / beta_L)
+    found = {}
+    for index, name in enumerate(model.parameters):
+        if name not in absent:
+            found[name] = over_launches(solved_LP[:, index])
+        elif name in (model.latency, model.slope):
+            found[name] = Quantity(below=upper_limit(model, nbytes_N[inside_N], seconds_N[inside_N], name))
+        else:
+            found[name] = Quantity()
+    return found
+
+
+def _told(
+    model: Model, found: dict[str, Quantity], nbytes_N: FloatArray, seconds_N: FloatArray, ratio: float
+) -> dict[str, Quantity]:
+    """Return what a fit is read for, by field of :class:`Fit`."""
+    alpha = found[model.latency]
+    if not nbytes_N.any():
+        return {"alpha": alpha}
+    # A constant leaves room for a bandwidth so high that no size shows it.
+    beta = found[model.slope] if model.slope else Quantity(below=upper_limit(HOCKNEY, nbytes_N, seconds_N, "beta"))
+    asymptote = Quantity(above=1 / beta.below) if beta.below else over_launches(1 / np.asarray(beta.per_launch))
+    half = Quantity()
     if alpha.value is not None and beta.value is not None:
-        half = _over_launches(alpha_L / beta_L / ratio)
-        low, high = _octaves(alpha.value / beta.value, combined[0])
-        alpha = _weakened(alpha, low, "below")
-        beta, asymptote = _weakened(beta, high, "above"), _weakened(asymptote, high, "above")
-        half = _weakened(_weakened(half, low, "below"), high, "above")
+        of_launches = zip(*(one.per_launch or (0.0,) * len(alpha.per_launch) for one in found.values()), strict=True)
+        half = over_launches(np.array([model.half_size(own) for own in of_launches]) / ratio)
+        low, high = _knees(model, {name: one.value or 0.0 for name, one in found.items()}, (half.value or 0.0) * ratio)
+        few_below = _lacking(math.log2(low / max(float(nbytes_N[0]), 1.0)), "below")
+        few_above = _lacking(math.log2(float(nbytes_N[-1]) / high), "above")
+        alpha, half = weakened(alpha, few_below), weakened(weakened(half, few_below), few_above)
+        beta, asymptote = weakened(beta, few_above), weakened(asymptote, few_above)
     return {"alpha": alpha, "beta": beta, "asymptote": asymptote, "half_size": half}
 
 
-def _over_launches(values_L: FloatArray) -> Quantity:
-    estimate = log_t_interval(values_L)
-    return Quantity(
-        per_launch=tuple(values_L.tolist()),
-        value=float(np.exp(np.log(values_L).mean())) if estimate is None else estimate.value,
-        estimate=estimate,
-    )
+def _knees(model: Model, values: dict[str, float], half: float) -> tuple[float, float]:
+    """Return the bus bytes up to which the latency rules, and those from which the slope does."""
+    if not model.breaks:
+        return half, half
+    first, last = (values[name] for name in ("beta_1", model.slope))
+    own = values[f"alpha_{len(model.breaks) + 1}"]
+    return min(model.breaks[0], values[model.latency] / first if first else math.inf), max(model.breaks[-1], own / last)
 
 
-def _octaves(half: float, nbytes: FloatArray) -> tuple[float, float]:
-    """Return how many octaves of sizes lie below and above the half-performance size, in bus bytes."""
-    return math.log2(half / max(float(nbytes.min()), 1.0)), math.log2(nbytes.max() / half)
-
-
-def _weakened(quantity: Quantity, octaves: float, where: str) -> Quantity:
+def _lacking(octaves: float, where: str) -> str:
+    """Return what is said of too few octaves of sizes on one side of the bend; nothing where they are enough."""
     if octaves >= LEAST_OCTAVES:
-        return quantity
+        return ""
     short = f"{octaves:.1f} octaves of sizes {where} n1/2, needs {LEAST_OCTAVES:.0f}"
-    words = short if octaves >= 0 else f"no size {where} n1/2"
-    return msgspec.structs.replace(quantity, weak="; ".join(filter(None, (quantity.weak, words))))
+    return short if octaves >= 0 else f"no size {where} n1/2"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from collmark.analysis.figures.words import ABSENT, about_nbytes, nbytes_interval
-from collmark.analysis.models.fit import Quantity
+from collmark.analysis.models.quantity import Quantity
 from collmark.analysis.report.content import Cell, Heading, Mark, Span
 from collmark.core.record import Status
 

@@ -15,7 +15,8 @@ import pandas as pd
 from collmark.analysis.claims.finding import Kind, Verdict
 from collmark.analysis.columns import Series
 from collmark.analysis.figures.words import ABSENT, gigabytes, interval_words, microseconds, nbytes_words, percent
-from collmark.analysis.models.fit import Fit, Quantity
+from collmark.analysis.models.fit import Fit
+from collmark.analysis.models.quantity import Quantity
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.scatter import launches_for
 from collmark.core.case import Buffers, Cadence, Form, Scheduling

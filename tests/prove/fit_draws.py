@@ -76,12 +76,12 @@ def draw_medians(setting: Setting, launches: int, seed: int) -> FloatArray:
     return (ALPHA + BETA * SIZES) * np.exp(level) * medians
 
 
-def make_frame(medians_LN: FloatArray) -> pd.DataFrame:
+def make_frame(medians_LN: FloatArray, sizes_N: NDArray[np.int64] = SIZES) -> pd.DataFrame:
     """Return launches' medians as a frame; what a fit does not read is empty."""
     launches, sizes = medians_LN.shape
     empty = {"str": "", "int64": 0, "float64": np.nan, "bool": False}
     table = pd.DataFrame({name: [empty[column.kind]] * launches * sizes for name, column in COLUMNS.items()})
-    nbytes = np.tile(SIZES[:sizes], launches)
+    nbytes = np.tile(sizes_N[:sizes], launches)
     return table.assign(
         **TEXTS,
         ranks=2,

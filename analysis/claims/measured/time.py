@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from collmark.analysis.claims.measured.comparison import launches, why_absent
 from collmark.analysis.claims.measured.curve import Curve, Side, sides
 from collmark.analysis.claims.measured.material import Material
@@ -106,22 +108,16 @@ def _at(side: Side, nbytes: int) -> Reading:
         problem="; ".join(filter(None, (_why_not(curve, nbytes) for curve in side.curves))),
         by=f"{operation} at {size}, {side.ranks} ranks, fitted, {launches(values)}",
     )
-    return reading.with_steps(
-        f"{side.tier}: alpha + bus bytes x beta of the fit in each launch, at {size} = {words(reading)}"
-    )
+    return reading.with_steps(f"{side.tier}: the fitted model of each launch, at {size} = {words(reading)}")
 
 
 def _predicted(curve: Curve, nbytes: int) -> list[float]:
-    """Return T at a size by the model of each launch, s; a parameter that the times do not tell counts as zero."""
+    """Return T at a size by the model of each launch, s."""
     fit = curve.fit
     if fit is None or fit.beta is None:
         return []
-    alphas, betas = fit.alpha.per_launch, fit.beta.per_launch
-    count = max(len(alphas), len(betas))
-    return [
-        alpha + beta * fit.bus_ratio * nbytes
-        for alpha, beta in zip(alphas or (0.0,) * count, betas or (0.0,) * count, strict=True)
-    ]
+    seconds: list[float] = fit.predict_each(np.array([fit.bus_ratio * nbytes]))[:, 0].tolist()
+    return seconds
 
 
 def _why_not(curve: Curve, nbytes: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collmark.analysis.figures.words import ALPHA, ASYMPTOTE, BETA, N_HALF, gigabytes, microseconds, percent
 from collmark.analysis.models.fit import Fit, Refused
+from collmark.analysis.models.hockney import HOCKNEY
 from collmark.analysis.report.cells import (
     name_heading,
     nbytes_cells,
@@ -56,12 +57,13 @@ def fits_table(material: Material) -> Table:
         name_heading("operation"), *((name_heading("series"),) if is_told else ()), *with_interval(ALPHA, "µs"),
         *with_interval(ASYMPTOTE, "GB/s"), Heading(name="", is_drawn=True), *with_interval(N_HALF, ""),
         *with_interval("T min", "µs"), Heading(name="misfit rms", unit="%"), Heading(name="worst", unit="%"),
-        name_heading("fitted range"), name_heading("remarks"),
+        name_heading("fitted range"), name_heading("model, remarks"),
     )  # fmt: skip
     return Table(
         anchor="fits-table",
-        caption=f"{'' if is_told else curves[0] + '. '}T = {ALPHA} + bus bytes x {BETA}. {interval} Misfit: measured "
-        "over model, rms and worst. A model holds inside its range.",
+        caption=f"{'' if is_told else curves[0] + '. '}{ALPHA}: what T comes near for small sizes, {ASYMPTOTE} the bus "
+        f"bandwidth that large sizes come near. {interval} Misfit: measured over model, rms and worst. Where nothing "
+        f"else is said the model is a line: T = {ALPHA} + bus bytes x {BETA}. A model holds inside its range.",
         headings=headings,
         rows=tuple(_row(fit, curve if is_told else "") for fit, curve in zip(material.fits.fits, curves, strict=True)),
     )
@@ -87,12 +89,15 @@ def _row(fit: Fit, curve: str) -> tuple[Cell, ...]:
 def remarks(fit: Fit) -> str:
     """Return what a reader must know before using a fit."""
     words = [] if fit.describes else ["does not describe the times: no verdict rests on it"]
+    if fit.model != HOCKNEY.name:
+        words.append(fit.model_words)
+        words += [f"a line alone misses by {percent(fit.line_rms)} %"] if fit.line_rms > fit.rms else []
     if fit.series.origin:
         words.append(f"T as {fit.series.origin}")
     if fit.series.estimand == Estimand.LONGEST_LOCAL:
         words.append("T is D_max, skew included")
-    if fit.beta is None:
-        words.append("constant")
+    if fit.cliffs:
+        words.append(f"left out: {fit.cliff_words}")
     named = {ALPHA: fit.alpha, ASYMPTOTE: fit.asymptote}
     words += [f"{name} weak: {one.weak}" for name, one in named.items() if one is not None and one.weak]
     words += [f"{name} not told by the times" for name, one in named.items() if one is not None and one.value is None]

@@ -22,7 +22,7 @@ def fit(
     output: opt.Output = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Fit T = alpha + bus bytes x beta to every curve of some runs."""
+    """Fit latency and bandwidth to every curve of some runs: a line, or what describes it better."""
     from collmark.cli.fit_table import print_fits
     from collmark.core.store import LATEST
     from collmark.workflow.fit import fit_runs, load_runs

@@ -7,7 +7,10 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from collmark.analysis.columns import Series
-from collmark.analysis.models.fit import MOST_RMS, Fit, Fits, Quantity
+from collmark.analysis.models.constant import CONSTANT
+from collmark.analysis.models.fit import MOST_RMS, Fit, Fits
+from collmark.analysis.models.hockney import HOCKNEY
+from collmark.analysis.models.quantity import Quantity
 from collmark.cli import figures
 from collmark.cli.console import Terminal
 from collmark.cli.layout import CONTINUED, Align, Column, lay_out
@@ -16,6 +19,7 @@ from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import compact_nbytes, format_about_nbytes, format_gigabytes_per_second, format_microseconds
 
+_PLAIN = {CONSTANT.name, HOCKNEY.name}  # goes without saying
 SHARED = ("run", "backend", "device", "placement", "groups", "tier_words", "scheduling", "simulated", "origin")
 """What stands above a table; what else differs between its rows is a column."""
 VARYING = (
@@ -58,9 +62,11 @@ def remarks(fit: Fit) -> list[str]:
     """Return what limits a fit, in sentences."""
     said = []
     if not fit.describes:
-        said.append(
-            f"alpha and beta do not describe it: rms misfit {figures.percent(fit.rms)} % is above {MOST_RMS:.0%}"
-        )
+        said.append(f"no model describes it: rms misfit {figures.percent(fit.rms)} % is above {MOST_RMS:.0%}")
+    if fit.breaks:
+        said.append(f"{fit.model_words}: alpha is that of the first, 1/beta that of the last")
+    if fit.cliffs:
+        said.append(f"left out of the fit: {fit.cliff_words}")
     if fit.series.estimand == Estimand.LONGEST_LOCAL:
         said.append("T is D_max, skew included: clocks could not be compared at every size and in every launch")
     for name, quantity in (("alpha", fit.alpha), ("beta", fit.beta)):
@@ -125,6 +131,7 @@ def _columns(fits: Sequence[Fit]) -> list[Column]:
         quantities("1/beta", "(bus GB/s)", format_gigabytes_per_second, lambda fit: fit.asymptote),
         Column(name="n1/2", cells=[_size(fit.half_size) for fit in fits], align=Align.RIGHT),
         Column(name="T_min", unit="(us)", cells=[_smallest(fit.smallest) for fit in fits]),
+        *([Column(name="model", cells=[fit.model for fit in fits])] if {fit.model for fit in fits} - _PLAIN else []),
         Column(name="misfit", unit="(rms, max)", cells=[_misfit(fit) for fit in fits], leads=True),
         Column(name="sizes", cells=[_valid(fit) for fit in fits]),
     ]

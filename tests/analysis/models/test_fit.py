@@ -98,13 +98,20 @@ def test_latency_that_is_not_there_has_a_limit_and_no_value() -> None:
 
 
 def test_bandwidth_that_is_not_reached_has_a_limit_and_no_value() -> None:
-    fit = fit_of(noisy(curve(beta=1e-16, sizes=[16, 64, 256, 1024, 4096])))
-    assert fit.beta is not None
-    assert fit.beta.value is None
-    assert fit.beta.below is not None
-    assert fit.asymptote is not None
-    assert fit.asymptote.above == pytest.approx(1 / fit.beta.below)
-    assert fit.alpha.value == pytest.approx(20e-6, rel=0.05)
+    records = curve(beta=1e-16, sizes=[16, 64, 256, 1024, 4096])
+    fits = [fit_of(noisy(records, seed=seed)) for seed in range(20)]
+    limited = 0
+    for fit in fits:
+        assert fit.alpha.value == pytest.approx(20e-6, rel=0.05)
+        assert fit.beta is not None
+        assert fit.asymptote is not None
+        if fit.beta.below is None:  # by chance it seems to be told
+            assert fit.beta.weak
+        else:
+            limited += 1
+            assert fit.beta.value is None
+            assert fit.asymptote.above == pytest.approx(1 / fit.beta.below)
+    assert limited >= 17
 
 
 def test_limit_of_a_small_latency_holds_in_95_of_100() -> None:
@@ -123,10 +130,42 @@ def test_barrier_is_a_constant() -> None:
     assert fit.alpha.value == pytest.approx(7e-6 * math.sqrt(1.1))
 
 
-def test_what_is_no_line_is_not_described() -> None:
-    records = curve(sizes=SIZES[:6]) + curve(sizes=SIZES[6:], alpha=20e-3)
-    assert not fit_of(records).describes
+def test_what_has_no_shape_is_not_described() -> None:
+    random = np.random.default_rng(1)
+    scattered = {nbytes: float(np.exp(random.normal(0, 0.6))) for nbytes in SIZES}
+    fit = fit_of([times(record, scattered[record.case.nbytes]) for record in curve()])
+    assert not fit.describes
     assert fit_of(curve()).describes
+
+
+def test_segments_are_found_and_told_apart() -> None:
+    records = curve(sizes=SIZES[:6], levels=[0.97, 1.0, 1.05]) + curve(
+        sizes=SIZES[6:], alpha=20e-3, levels=[0.97, 1.0, 1.05]
+    )
+    fit = fit_of(records)
+    assert fit.model == "2 segments"
+    assert fit.breaks == ((SIZES[5], SIZES[6]),)
+    assert fit.alpha.value == pytest.approx(20e-6, rel=0.02)
+    assert fit.asymptote is not None
+    assert fit.asymptote.value == pytest.approx(1e10, rel=0.02)
+    assert len(fit.asymptote.per_launch) == 3
+    assert fit.parameters["alpha_2"].value == pytest.approx(20e-3, rel=0.02)
+    assert fit.line_rms > 10 * fit.rms
+    bus = np.array([SIZES[5], SIZES[6]], dtype=np.float64)
+    assert fit.predict(bus) == pytest.approx([20e-6 + 1e-10 * SIZES[5], 20e-3 + 1e-10 * SIZES[6]], rel=0.02)
+    assert fit.predict_each(bus).shape == (3, 2)
+    assert fit.predict_each(bus)[2] / fit.predict_each(bus)[0] == pytest.approx(1.05 / 0.97)
+
+
+def test_one_size_that_takes_ten_times_as_long_is_a_cliff() -> None:
+    records = [times(r, 10) if r.case.nbytes == SIZES[8] else r for r in curve(levels=[0.97, 1.0, 1.05])]
+    fit = fit_of(records)
+    assert [cliff.nbytes for cliff in fit.cliffs] == [SIZES[8]]
+    assert fit.cliffs[0].misfit == pytest.approx(9, rel=0.01)
+    assert fit.describes
+    assert fit.asymptote is not None
+    assert fit.asymptote.value == pytest.approx(1e10, rel=0.02)
+    assert "takes 10 times as long" in fit.cliff_words
 
 
 def test_unstable_records_do_not_enter_unless_asked() -> None:
