@@ -18,7 +18,7 @@ from collmark.workflow.prepare import SIMULATED
 START_SECONDS = 5.0  # to be expected for interpreters and libraries to start
 SENTINELS = 3  # times that the sentinel is measured
 CHECKS = 2  # of every case, before and after its repetitions
-# What is assumed of a rank with a core of its own, about half as fast as measured: docs/method.md, "How long".
+# What is assumed of a rank with a core of its own; what was measured stands in docs/method.md, "How long".
 FILL_RATE = 0.5e9  # B/s to touch fresh memory, or write one value all over
 ELEMENT_SECONDS = 10e-9  # s to make an element of the payload and write it, or compare it
 CALL_RATE = 0.25e9  # B/s of a call's nbytes
