@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,14 @@ from collmark.bench.handshake import (
     receive_soon,
     send_frame,
 )
-from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
+from collmark.bench.watchdog import USAGE_STATUS
+from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError, UsageError
 
 COMMANDS, PULSES = "commands", "pulses"
 READY = b"r"
 NUMBER = struct.Struct("<q")
 LINGER_SECONDS = 1.0  # for other copies of a rank to hear why there will be no launch
+TURN_AWAY_SECONDS = 10.0  # for ranks that are still to come to load what they need to hear it
 SPARE_FILES = 128
 NAMED = 8  # missing ranks that are named
 
@@ -88,6 +91,8 @@ class Hub:
         ------
         UnavailableError
             If a rank is there twice, or another number of ranks is claimed.
+        UsageError, UnavailableError
+            If a rank says that it cannot begin.
         MeasurementError
             If some ranks do not come, or one leaves again.
         InterruptedRunError
@@ -124,6 +129,8 @@ class Hub:
 
     def _admit(self, hello: Hello, connection: socket.socket, on_pulse: Callable[[socket.socket, str], None]) -> None:
         refused = self._objection(hello)
+        if hello.fault and not refused:
+            self._end_for(hello, connection)
         is_there = self._reception.answer(hello, connection, refused)
         if refused:
             raise UnavailableError(refused)
@@ -135,6 +142,14 @@ class Hub:
         else:
             self._pulses[hello.rank] = connection
             on_pulse(connection, self.name(hello.rank))
+
+    def _end_for(self, hello: Hello, connection: socket.socket) -> NoReturn:
+        """Raise what a rank says of itself, once those that are not yet here have heard that there is no launch."""
+        self._reception.answer(hello, connection, hello.fault, hello.status)
+        words = f"rank {hello.rank} ({hello.host}): {hello.fault}"
+        to_come = self.ranks - 2 - len(self._pulses)  # those that are here hear it from the watchdog
+        self._reception.refuse_all(words, TURN_AWAY_SECONDS, to_come, hello.status)
+        raise UsageError(words) if hello.status == USAGE_STATUS else UnavailableError(words)
 
     def _objection(self, hello: Hello) -> str:
         if hello.ranks != self.ranks:

@@ -29,9 +29,9 @@ GET_ADDRESS = 0x8915  # Linux's SIOCGIFADDR
 
 
 def allowed_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that may be written down, sorted by name."""
+    """Return the variables that may be written down, sorted by name; bytes that are no text as escapes."""
     return {
-        name: value
+        name: os.fsencode(value).decode(errors="backslashreplace")
         for name, value in sorted(environment.items())
         if (name.startswith(ALLOWED_PREFIXES) or name in ALLOWED_NAMES) and not is_secret(name, value)
     }

@@ -11,7 +11,17 @@ import msgspec
 from collmark.bench import environment
 from collmark.bench.handshake import Hello
 from collmark.bench.job import Job, Seat
+from collmark.core.errors import UsageError, excerpt
 from collmark.core.plan import Plan
+
+NAMED = 3  # fields that differ
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What another rank says once all are there: the plan it was started with, or why it cannot do its part."""
+
+    plan: Plan
+    refused: str = ""
 
 
 class Roster(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +71,29 @@ def hello_of(seat: Seat) -> Hello:
         proof=b"",
         nonce=b"",
     )
+
+
+def report_of(plan: Plan, refused: str = "") -> Report:
+    """Return what this rank says of itself; matrices, which can be large, are known by the digest in `traffic`."""
+    return Report(plan=msgspec.structs.replace(plan, matrices={}), refused=refused)
+
+
+def check_plan_of(name: str, report: Report, own: Plan) -> None:
+    """Raise UsageError where another rank was started with another plan than rank 0, whose plan is measured."""
+    there, here = report.plan, report_of(own).plan
+    fields = [field for field in Plan.__struct_fields__ if getattr(there, field) != getattr(here, field)]
+    if fields:
+        each = [f"{field} {_words(there, field)} (rank 0: {_words(here, field)})" for field in fields[:NAMED]]
+        more = f" and {len(fields) - NAMED} more" if len(fields) > NAMED else ""
+        raise UsageError(
+            f"{name} was started with another plan: {', '.join(each)}{more}; start all ranks with the same plan and "
+            "options"
+        )
+
+
+def _words(plan: Plan, field: str) -> str:
+    value = getattr(plan, field)
+    return excerpt(", ".join(map(str, value)) if isinstance(value, tuple) else str(value)) or "none"
 
 
 def group_of(job: Job, seat: Seat, roster: Roster, address: str, share: Callable[[bytes], bytes]) -> Group:

@@ -41,13 +41,33 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     purpose: str
     proof: bytes
     nonce: bytes
+    fault: str = ""
+    """Why this rank cannot begin; it comes to say so, and to hear with which `status` all ranks end."""
+    status: int = 0
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The hub's answer: its own proof, or why the rank is refused."""
+    """The hub's answer: its own proof, or why the rank is refused; with a status where rank 0 tells the user."""
 
     proof: bytes = b""
     refused: str = ""
+    status: int = 0
+
+
+class TurnedAwayError(UnavailableError):
+    """There will be no launch: rank 0 tells the user why, and all ranks end with the same status.
+
+    Parameters
+    ----------
+    words
+        Why, for the log.
+    status
+        Exit status of every rank.
+    """
+
+    def __init__(self, words: str, status: int) -> None:
+        self.status = status
+        super().__init__(words)
 
 
 def proof(secret: bytes, nonce: bytes, words: str) -> bytes:
@@ -185,9 +205,9 @@ class Reception:
             return None
         return hello
 
-    def answer(self, hello: Hello, connection: socket.socket, refused: str = "") -> bool:
+    def answer(self, hello: Hello, connection: socket.socket, refused: str = "", status: int = 0) -> bool:
         """Welcome or refuse somebody; False when they have left meanwhile."""
-        welcome = Welcome(refused=refused, proof=proof(self._secret, hello.nonce, "hub"))
+        welcome = Welcome(refused=refused, status=status, proof=proof(self._secret, hello.nonce, "hub"))
         try:
             send_frame(connection, msgspec.msgpack.encode(welcome))
         except OSError:
@@ -197,13 +217,13 @@ class Reception:
             connection.close()
         return True
 
-    def refuse_all(self, reason: str, seconds: float, ranks: int | None = None) -> None:
+    def refuse_all(self, reason: str, seconds: float, ranks: int | None = None, status: int = 0) -> None:
         """Tell everybody who still comes why there will be no launch, until so many ranks have heard it."""
         deadline = time.monotonic() + seconds
         told: set[int] = set()
         while (left := deadline - time.monotonic()) > 0 and len(told) != ranks:
             for hello, connection in self.introductions(min(left, 0.1)):
-                self.answer(hello, connection, reason)
+                self.answer(hello, connection, reason, status)
                 told.add(hello.rank)
 
     def _forget(self, caller: _Caller) -> None:
@@ -228,7 +248,7 @@ def join(addresses: list[tuple[str, int]], secret: bytes, hello: Hello, purpose:
     Raises
     ------
     UnavailableError
-        If the hub refuses.
+        If the hub refuses; TurnedAwayError where rank 0 tells the user why.
     MeasurementError
         If it is not found in time.
     """
@@ -246,6 +266,8 @@ def join(addresses: list[tuple[str, int]], secret: bytes, hello: Hello, purpose:
                 welcome = None
             if welcome is None or welcome.refused:
                 connection.close()
+                if welcome is not None and welcome.status:
+                    raise TurnedAwayError(welcome.refused, welcome.status)
                 if welcome is not None:
                     raise UnavailableError(welcome.refused)
                 others_answered = True

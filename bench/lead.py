@@ -21,7 +21,7 @@ from collmark.bench.clock import calibrate
 from collmark.bench.common_clock import CommonClock
 from collmark.bench.control import Hub, Spoke
 from collmark.bench.event import LaunchEnded, LaunchStarted, PipedEvent
-from collmark.bench.group import Group, Roster, group_of, hello_of
+from collmark.bench.group import Group, Report, Roster, check_plan_of, group_of, hello_of, report_of
 from collmark.bench.job import Job, Seat
 from collmark.bench.measurement import Terms
 from collmark.bench.rank import Command, Rank, Stop, TellTime
@@ -75,6 +75,8 @@ def lead(
     ------
     UnavailableError
         If ranks contradict each other, or the backend cannot be opened.
+    UsageError
+        If another rank was started with another plan.
     MeasurementError
         If a rank does not come or is lost, or the disk is full.
     InterruptedRunError
@@ -192,15 +194,17 @@ def measure_all(
 def _assemble(
     job: Job, seat: Seat, listener: socket.socket, watchdog: Watchdog, is_stopping: Callable[[], bool]
 ) -> Hub:
-    """Wait for all ranks, and for each to say that it can do its part."""
+    """Wait for all ranks, and for each to say that it has the same plan and can do its part."""
     hub = Hub(listener, seat.secret, hello_of(seat))
     hub.gather_ranks(seat.patience, is_stopping, watchdog.watch_peer)
     watchdog.guard = hub.hear_latecomers
     check_evenness(job.placement, hub)
     prepare_process(job, seat, watchdog)
     for rank, reply in hub.gather():
-        if reply[:1] == REFUSED:
-            raise UnavailableError(f"{hub.name(rank)}: {reply[1:].decode()}")
+        report = msgspec.msgpack.decode(reply, type=Report)
+        if report.refused:
+            raise UnavailableError(f"{hub.name(rank)}: {report.refused}")
+        check_plan_of(hub.name(rank), report, job.plan)
     return hub
 
 
@@ -283,9 +287,9 @@ def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
         try:
             prepare_process(job, seat, watchdog)
         except UnavailableError as error:
-            spoke.send(REFUSED + str(error).encode())
+            spoke.send(msgspec.msgpack.encode(report_of(job.plan, str(error))))
             raise
-        spoke.send(DONE)
+        spoke.send(msgspec.msgpack.encode(report_of(job.plan)))
         roster = msgspec.msgpack.decode(spoke.receive(), type=Roster)
     group = group_of(job, seat, roster, spoke.own_address(), lambda _value: spoke.receive())
     session = _open(job, group, watchdog)

@@ -18,7 +18,7 @@ import msgspec
 
 from collmark.core.errors import UnavailableError
 
-MISSING_STATUS, LOST_STATUS = 3, 4
+USAGE_STATUS, MISSING_STATUS, LOST_STATUS = 2, 3, 4
 BEAT, STOP, LAST_WORDS = b".", b"s", b"!"
 PERIOD = 0.5  # s between beats: rare enough not to disturb a measurement
 LEAST_SILENCE = 4 * PERIOD  # s: on a busy machine a beat comes late without anything being wrong

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from typing import Protocol
 
 import numpy as np
 
@@ -51,13 +52,18 @@ class Library:
             remedy = "choose smaller --sizes, or" if name.endswith("_c") else "use --form blocking, or"
             raise UnavailableError(f"{self.version} has no {name}: {remedy} a library of MPI 4") from error
 
+    def call(self, name: str, *words: int) -> int:
+        """Call a function now, and return what it returns."""
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, *[WORD] * len(words))
+        return int(prototype(self.address(name))(*words))
+
     def has(self, name: str) -> bool:
         """Whether the library, or mpi4py's module, has a symbol."""
         return hasattr(self._library, name)
 
     def free_request(self, address: int) -> None:
         """Free a persistent request."""
-        ctypes.CFUNCTYPE(ctypes.c_int, WORD)(self.address("MPI_Request_free"))(address)
+        self.call("MPI_Request_free", address)
 
 
 class Handles:
@@ -66,6 +72,26 @@ class Handles:
     def __init__(self, *, comm: int, element: int, byte: int, op: int, info: int, in_place: int) -> None:
         self.comm, self.element, self.byte, self.op, self.info = comm, element, byte, op, info
         self.in_place = in_place
+
+
+def is_large(case: Case) -> bool:
+    """Whether the counts of a case do not fit into an int."""
+    return max(case.count, case.exchange.block) > LARGEST_COUNT
+
+
+class Functions(Protocol):
+    """What a call is made of: a :class:`Library`, or what only notes what a library must have."""
+
+    version: str
+    status_nbytes: int
+    request_nbytes: int
+    ignore: int | None
+
+    def address(self, name: str) -> int:
+        """Return a function's address."""
+
+    def call(self, name: str, *words: int) -> int:
+        """Call a function now."""
 
 
 class Call:
@@ -83,11 +109,11 @@ class Call:
         Addresses.
     """
 
-    def __init__(self, library: Library, handles: Handles, case: Case, *, rank: int, send: int, receive: int) -> None:
+    def __init__(self, library: Functions, handles: Handles, case: Case, *, rank: int, send: int, receive: int) -> None:
         self.library, self.handles, self.case, self.rank = library, handles, case, rank
         self.send, self.receive = send, receive
         self.ranks = case.placement.ranks
-        self.is_large = max(case.count, case.exchange.block) > LARGEST_COUNT
+        self.is_large = is_large(case)
         self.keeps: list[object] = []
         self.requests: list[int] = []
 
@@ -194,12 +220,15 @@ def program_of(call: Call) -> Program:
     UnavailableError
         If the library has no function for the case's form or counts.
     """
+    return Program(steps_of(call), call.keeps)
+
+
+def steps_of(call: Call) -> list[Step]:
+    """Return the calls of :func:`program_of` one by one."""
     operation, form = call.case.operation, call.case.form
     if operation in COLLECTIVES:
-        steps = _collective(call, *COLLECTIVES[operation], form)
-    else:
-        steps = POINT_TO_POINT[operation](call, form)
-    return Program(steps, call.keeps)
+        return _collective(call, *COLLECTIVES[operation], form)
+    return POINT_TO_POINT[operation](call, form)
 
 
 def _collective(c: Call, name: str, arguments: Arguments, form: Form) -> list[Step]:
@@ -218,8 +247,7 @@ def _collective(c: Call, name: str, arguments: Arguments, form: Form) -> list[St
 
 def _make_persistent(c: Call, name: str, *words: int) -> None:
     """Call the function that makes a persistent request, whose address is the last word."""
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int, *[WORD] * len(words))
-    fault = prototype(c.library.address(name))(*words)
+    fault = c.library.call(name, *words)
     if fault:
         raise UnavailableError(f"{name} of {c.library.version} returned {fault}")
     c.requests.append(words[-1])

@@ -9,12 +9,14 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -35,12 +37,13 @@ LAUNCHER_WORDS = {
     MPICH: ("HYDRA", "MPICH", "Intel(R) MPI"),
     OPEN_MPI: ("Open MPI", "OpenRTE", "PRRTE", "prte"),
 }
+RELEASE = re.compile(r"Open(?: MPI|RTE)\)? v?(\d+)\.")  # in the words of a library or launcher; PRRTE counts otherwise
 ASK_SECONDS = 20.0  # for a launcher or a library to say what it is
 VARIABLES = ("COLLMARK_MPI_LIBRARY", "MPI4PY_LIBMPI")
 
 # What a process that loads the library as ranks do finds; mpi4py says which of its own files that was.
 PROBE = """
-import ctypes, json, mpi4py
+import ctypes, json, mpi4py, sys
 mpi4py.rc.initialize = False
 mpi4py.rc.finalize = False
 from mpi4py import MPI
@@ -52,6 +55,7 @@ print(json.dumps({
     "path": info[0].decode(),
     "family": "openmpi" if hasattr(library, "ompi_mpi_comm_self") else "mpich",
     "version": f"{name} {'.'.join(map(str, version))}",
+    "lacks": [name for name in sys.argv[1:] if not hasattr(library, name)],
 }))
 """
 
@@ -78,6 +82,11 @@ class MpiLibrary(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return f"{self.version}, {self.path}"
+
+    @property
+    def release(self) -> str:
+        """The first number of the version; empty where it tells none."""
+        return _release(self.version)
 
 
 def choose(asked: str, environ: Mapping[str, str]) -> MpiLibrary:
@@ -188,52 +197,107 @@ def _libraries_under(prefix: Path) -> Iterator[Path]:
 @functools.cache
 def probe(path: Path | None) -> MpiLibrary:
     """Load a library in a process of its own, as ranks will, and return what it is with the launcher beside it."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("PMI_", "PMIX_", "OMPI_"))}
-    if path is not None:
-        environ |= {"MPI4PY_LIBMPI": str(path)}
-        environ.pop("MPI4PY_MPIABI", None)
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", PROBE],
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=ASK_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        why = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "it says nothing")
-        raise UnavailableError(f"{path or 'the MPI of mpi4py'} cannot be loaded: {one_line(why)}")
-    facts = json.loads(done.stdout)
+    facts = _load(path)
     if path is not None and Path(facts["path"]).resolve() != path.resolve():
         raise UnavailableError(f"{path} was asked for, and {facts['path']} is what mpi4py loads")
     return MpiLibrary(
         path=str(path or facts["path"]),
         family=facts["family"],
         version=facts["version"],
-        mpiexec=_launcher_of(Path(facts["path"]), facts["family"]),
+        mpiexec=_launcher_of(Path(facts["path"]), facts["family"], _release(facts["version"])),
     )
 
 
-def _launcher_of(library: Path, family: str) -> str:
-    """Return the launcher that belongs to a library: the nearest above it of the same family."""
+def lacking(library: MpiLibrary, names: Sequence[str]) -> frozenset[str]:
+    """Return those functions that a library has not; it is loaded in a process of its own, if any are asked for."""
+    return frozenset(_load(Path(library.path), names)["lacks"]) if names else frozenset()
+
+
+def _load(path: Path | None, names: Sequence[str] = ()) -> dict[str, Any]:
+    environ = _outside(os.environ)
+    if path is not None:
+        environ |= {"MPI4PY_LIBMPI": str(path)}
+        environ.pop("MPI4PY_MPIABI", None)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", PROBE, *names],
+            env=environ,
+            capture_output=True,
+            errors="replace",
+            timeout=ASK_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        msg = f"{path or 'the MPI of mpi4py'} was not loaded within {ASK_SECONDS:g} s: choose another --mpi-library"
+        raise UnavailableError(msg) from error
+    if done.returncode:
+        why = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "it says nothing")
+        raise UnavailableError(f"{path or 'the MPI of mpi4py'} cannot be loaded: {one_line(why)}")
+    facts: dict[str, Any] = json.loads(done.stdout)
+    return facts
+
+
+def _outside(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return variables without those that a launcher gives its ranks, which lead others astray."""
+    # OPAL_PREFIX is the user's own where no launcher has been at work: of an Open MPI that was moved.
+    of_ranks = ("PMI_", "PMIX_", "OMPI_", *(["OPAL_PREFIX"] if started_by(environ) == OPEN_MPI else []))
+    return {name: value for name, value in environ.items() if not name.startswith(of_ranks)}
+
+
+def _launcher_of(library: Path, family: str, release: str = "") -> str:
+    """Return the launcher that belongs to a library: the nearest above it of the same family, and release."""
     places = [library.parents, library.resolve().parents]
     for parent in dict.fromkeys(parent for parents in places for parent in list(parents)[:5]):
-        for name in LAUNCHER_NAMES[family]:
-            path = parent / "bin" / name
-            if path.exists() and launcher_family(str(path)) == family:
-                return str(path)
+        mpiexec = _launcher_in(parent / "bin", family)
+        if mpiexec and not _differ(launcher_release(mpiexec), release, family):
+            return mpiexec
     return ""
 
 
+def _launcher_in(folder: Path, family: str) -> str:
+    paths = (str(folder / name) for name in LAUNCHER_NAMES[family])
+    return next((path for path in paths if Path(path).exists() and launcher_family(path) == family), "")
+
+
+def _release(words: str) -> str:
+    found = RELEASE.search(words)
+    return found[1] if found else ""
+
+
+def _differ(one: str, other: str, family: str) -> bool:
+    """Whether two releases do not understand each other; where one is not known, they may.
+
+    Ranks of Open MPI 4 talk to ORTE and those of 5 to PRRTE; all of MPICH's kin speak the same PMI with Hydra.
+    """
+    return family == OPEN_MPI and bool(one and other) and one != other
+
+
 @functools.cache
-def launcher_family(mpiexec: str) -> str:
-    """Return the family that a launcher says it is of; empty where it says nothing known."""
+def _said_by(mpiexec: str) -> str:
+    """Return what a launcher says of its version; empty where it does not start, or says nothing."""
     try:
-        done = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, timeout=ASK_SECONDS, check=False)
+        done = subprocess.run(
+            [mpiexec, "--version"],
+            env=_outside(os.environ),
+            capture_output=True,
+            errors="replace",
+            timeout=ASK_SECONDS,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    words = done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def launcher_family(mpiexec: str) -> str:
+    """Return the family that a launcher says it is of; empty where it says nothing known."""
+    words = _said_by(mpiexec)
     return next((family for family, known in LAUNCHER_WORDS.items() if any(word in words for word in known)), "")
+
+
+def launcher_release(mpiexec: str) -> str:
+    """Return the first number of the version of Open MPI that a launcher says it is of; empty where it says none."""
+    return _release(_said_by(mpiexec))
 
 
 def started_by(environ: Mapping[str, str]) -> str:
@@ -245,7 +309,7 @@ def started_by(environ: Mapping[str, str]) -> str:
     return ""
 
 
-def check_launcher(library: MpiLibrary, launcher: str, environ: Mapping[str, str]) -> None:
+def check_launcher(library: MpiLibrary, launcher: str, environ: Mapping[str, str], program: str = "") -> None:
     """Raise UnavailableError where ranks were started by something that the library does not understand.
 
     Parameters
@@ -256,6 +320,8 @@ def check_launcher(library: MpiLibrary, launcher: str, environ: Mapping[str, str
         As :mod:`collmark.bench.launchers.joined` names it.
     environ : mapping
         Environment variables of this rank.
+    program : str
+        The launcher's executable, beside which lies the mpiexec that tells its release; empty where it is not known.
     """
     own = f"; its own launcher is {library.mpiexec}" if library.mpiexec else ""
     if launcher == "torchrun":
@@ -265,4 +331,11 @@ def check_launcher(library: MpiLibrary, launcher: str, environ: Mapping[str, str
         raise UnavailableError(
             f"the mpiexec of {FAMILY_NAMES[family]} has started these ranks, and the MPI library is {library}: every "
             f"process would be rank 0{own}; use that, or choose the library with --mpi-library"
+        )
+    mpiexec = _launcher_in(Path(program).parent, family) if family and program else ""
+    release = launcher_release(mpiexec) if mpiexec else ""
+    if _differ(release, library.release, library.family):
+        raise UnavailableError(
+            f"{mpiexec} of {FAMILY_NAMES[family]} {release} has started these ranks, and the MPI library is {library}: "
+            f"one release does not start ranks of another{own}; use that, or choose the library with --mpi-library"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping
@@ -12,7 +13,10 @@ import msgspec
 from collmark.core.errors import UnavailableError, excerpt
 
 # As the kernel shows them: at most 15 characters of a name.
-LAUNCHERS = frozenset({"mpiexec", "mpirun", "orterun", "prterun", "orted", "prted", "hydra_pmi_proxy", "mpiexec.hydra"})
+LAUNCHERS = frozenset(
+    {"mpiexec", "mpirun", "orterun", "prterun", "orted", "prted", "hydra_pmi_proxy", "mpiexec.hydra"}
+    | {f"{name}.{family}" for name in ("mpiexec", "mpirun") for family in ("openmpi", "mpich")}  # Debian's names
+)
 ANCESTORS = 4  # shells and wrappers between a launcher and this process
 INTERACTIVE_STEP = 0xFFFFFFF0  # Slurm's own steps (batch, extern, interactive) have ids from here on
 MOST = 2**32  # steps of Slurm have the largest of all these numbers
@@ -86,17 +90,31 @@ def detect(environ: Mapping[str, str], parent: str) -> Joined | None:
 
 def parent_name() -> str:
     """Return the command name of the parent, or of a launcher a few processes above it; empty where unknown."""
-    names: list[str] = []
-    pid = os.getppid()
-    try:
-        while pid > 1 and len(names) < ANCESTORS:
-            # "pid (name) state parent ...", where the name may hold anything.
-            name, rest = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").split("(", 1)[1].rsplit(")", 1)
-            names.append(name)
-            pid = int(rest.split()[1])
-    except (OSError, ValueError, IndexError):
-        pass
+    names = [name for _pid, name in _ancestors()]
     return next((name for name in names if name in LAUNCHERS), names[0] if names else "")
+
+
+def launcher_program() -> str:
+    """Return the executable of the launcher that started this process; empty where the system does not tell."""
+    for pid, name in _ancestors():
+        if name in LAUNCHERS:
+            with contextlib.suppress(OSError):
+                return str(Path(f"/proc/{pid}/exe").readlink())
+    return ""
+
+
+def _ancestors() -> list[tuple[int, str]]:
+    """Return the pids and command names of the nearest processes above, as far as the system tells."""
+    found: list[tuple[int, str]] = []
+    pid = os.getppid()
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        while pid > 1 and len(found) < ANCESTORS:
+            # "pid (name) state parent ...", where the name may hold anything.
+            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            name, rest = text.split("(", 1)[1].rsplit(")", 1)
+            found.append((pid, name))
+            pid = int(rest.split()[1])
+    return found
 
 
 def _checked(joined: Joined) -> Joined:
@@ -106,6 +124,13 @@ def _checked(joined: Joined) -> Joined:
         )
     if joined.ranks % joined.nodes:
         raise UnavailableError(f"{joined.ranks} ranks on {joined.nodes} nodes: collmark needs equally many on each")
+    try:
+        joined.host.encode("idna")  # as a socket does
+    except UnicodeError as error:
+        raise UnavailableError(
+            f"rank 0's host {excerpt(joined.host)!r} is no host name or address: set COLLMARK_CONTROL_HOST or "
+            "MASTER_ADDR to it on all ranks"
+        ) from error
     return joined
 
 

@@ -9,21 +9,38 @@ import os
 import socket
 from collections.abc import Callable
 
+import msgspec
+
 from collmark.bench import environment
-from collmark.bench.control import PULSES
+from collmark.bench.control import COMMANDS, PULSES, TURN_AWAY_SECONDS
 from collmark.bench.event import PipedEvent
 from collmark.bench.group import hello_of
-from collmark.bench.handshake import Reception, join
+from collmark.bench.handshake import Reception, TurnedAwayError, join
 from collmark.bench.job import Job, Seat
 from collmark.bench.launchers.joined import LOOPBACK, Joined
 from collmark.bench.lead import follow, lead
-from collmark.bench.watchdog import LOST_STATUS, MISSING_STATUS, PERIOD, STOP_SECONDS, Loss, Watchdog
-from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UnavailableError
+from collmark.bench.watchdog import (
+    LOST_STATUS,
+    MISSING_STATUS,
+    PERIOD,
+    STOP_SECONDS,
+    USAGE_STATUS,
+    Loss,
+    Watchdog,
+)
+from collmark.core.errors import (
+    CollmarkError,
+    InterruptedRunError,
+    MeasurementError,
+    UnavailableError,
+    UsageError,
+    excerpt,
+)
 
 FIRST_PORT, PORTS, TRIES = 20000, 9000, 8
 GREETING_SECONDS = 4 * PERIOD  # for a rank 0 that measures already to answer, from its watchdog
-TURN_AWAY_SECONDS = 10.0  # for the other ranks to load what they need to hear
 JOIN_FACTOR = 4  # time-outs to find each other: a launcher may start some ranks long after others
+LONGEST_FAULT = 1000  # letters of what a rank says of itself: it must fit into a hello
 
 
 def seat_of(joined: Joined, patience: float) -> Seat:
@@ -40,7 +57,7 @@ def seat_of(joined: Joined, patience: float) -> Seat:
     """
     local = environment.boot_id() if joined.host == LOOPBACK else ""
     words = f"{joined.job}/{os.getuid()}/{local}/{os.environ.get('COLLMARK_SECRET', '')}"
-    digest = hashlib.sha256(words.encode()).digest()
+    digest = hashlib.sha256(os.fsencode(words)).digest()  # variables may hold any bytes
     first = FIRST_PORT + int.from_bytes(digest[:4], "little") % PORTS
     return Seat(
         rank=joined.rank,
@@ -88,13 +105,34 @@ def _listen(host: str, port: int, nodes: int, backlog: int) -> socket.socket:
     return socket.create_server(address[:2], family=family, backlog=backlog)
 
 
-def turn_away(joined: Joined, reason: str) -> None:
-    """Tell the other ranks that rank 0 cannot begin, so that they do not wait for it."""
+def turn_away(joined: Joined, error: CollmarkError) -> None:
+    """Tell the other ranks that rank 0 cannot begin, so that they do not wait for it and end with its status."""
     seat = seat_of(joined, TURN_AWAY_SECONDS)
     with contextlib.suppress(UnavailableError, OSError):
         reception = Reception(open_listener(seat, joined.nodes), seat.secret)
-        reception.refuse_all(f"rank 0 cannot begin: {reason}", TURN_AWAY_SECONDS, joined.ranks - 1)
+        words = f"rank 0 cannot begin: {error}"
+        reception.refuse_all(words, TURN_AWAY_SECONDS, joined.ranks - 1, status_of(error))
         reception.close()
+
+
+def own_up(joined: Joined, error: CollmarkError) -> int:
+    """Tell rank 0 why this rank, another one, cannot begin, so that it does not wait.
+
+    Returns
+    -------
+    int
+        The status with which all ranks end, rank 0 having told the user why; 0 where rank 0 did not hear it.
+    """
+    seat = seat_of(joined, TURN_AWAY_SECONDS)
+    fault = excerpt(str(error), LONGEST_FAULT)
+    hello = msgspec.structs.replace(hello_of(seat), fault=fault, status=status_of(error))
+    try:
+        join(list(seat.addresses), seat.secret, hello, COMMANDS, seat.patience).close()
+    except TurnedAwayError as answer:
+        return answer.status
+    except CollmarkError:
+        pass
+    return 0
 
 
 def be_rank(
@@ -140,13 +178,16 @@ def be_rank(
             watchdog.start()
             follow(job, seat, watchdog)
     except CollmarkError as error:
-        watchdog.last_words(str(error), _status_of(error, signalled()))
+        watchdog.last_words(str(error), status_of(error, signalled()))
         raise
     finally:
         watchdog.end()
 
 
-def _status_of(error: CollmarkError, signal_number: int) -> int:
+def status_of(error: CollmarkError, signal_number: int = 0) -> int:
+    """Return the status with which all ranks of a launch end that one of them ends with an error."""
     if isinstance(error, InterruptedRunError):
         return 128 + (signal_number or error.signal_number)
+    if isinstance(error, UsageError):
+        return USAGE_STATUS
     return MISSING_STATUS if isinstance(error, UnavailableError) else LOST_STATUS

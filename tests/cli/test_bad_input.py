@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from collmark.bench.launchers import seating
 from collmark.core.store import RECORDS_FILE, RUN_FILE
 
 USAGE, MISSING = 2, 3
 SIM = ("run", "--backend", "simulated", "--ranks", "2")
 LONG, DIGITS = "a" * 5000, "9" * 5000
+RAW = "a\x1b[2J\udcff"  # moves a cursor, and is no text
 TORCHRUN = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}
 
 # words, what the line must say; status 2 unless a third item says otherwise
@@ -146,6 +148,8 @@ CASES: dict[str, tuple[Any, ...]] = {
     "resume under torchrun": (("run", "--resume", "RUN"), "use --into", USAGE, TORCHRUN),
     "ranks under torchrun": (("run", "--ranks", "3"), "leave --ranks away", USAGE, TORCHRUN),
     "contradictory launcher": (("run",), "rank 5 of 2", MISSING, {**TORCHRUN, "RANK": "5"}),
+    "host that is no name": (("run",), r"'a\x1b[2J\udcff' is no host name", MISSING, {**TORCHRUN, "MASTER_ADDR": RAW}),
+    "host without end": (("run",), "is no host name", MISSING, {**TORCHRUN, "MASTER_ADDR": LONG}),
     "launcher's words": (("run",), "unset them", MISSING, {**TORCHRUN, "WORLD_SIZE": "two"}),
     "export nothing": (("export", "nothing"), "nothing"),
     "export without run": (("export",), "RUN"),
@@ -219,6 +223,12 @@ CASES: dict[str, tuple[Any, ...]] = {
     "messages with a dash": ((*SIM, "--messages", "1_0"), "must be a whole number in 1 to 1024"),
     "traffic with a dash": ((*SIM, "--traffic", "zipf:1_0"), "1_0: must be a number"),
     "simulate with a dash": ((*SIM, "--simulate", "seed=1_0"), "the value is no number"),
+    # bytes that are no text, and escape sequences
+    "sizes in colour": ((*SIM, "--sizes", RAW[:-1]), r"--sizes a\x1b[2J"),
+    "output in colour": ((*SIM, "--output", "file/" + RAW[:-1]), r"\x1b[2J"),
+    "plan in colour": (("run", RAW[:-1]), r"a\x1b[2J"),
+    "command in colour": ((RAW[:-1],), r"unknown command 'a\x1b[2J'"),
+    "results in raw bytes": (("list", "x"), r"a\x1b[2J\udcff", USAGE, {"COLLMARK_RESULTS": RAW}),
     # the rest
     "argument that is no text": (("list", "\udcff"), "must be UTF-8 text"),
     "export misspelt format": (("export", "RUN", "--format", "cvs"), "did you mean 'csv'? allowed: csv, parquet"),
@@ -317,6 +327,7 @@ def nothing_started(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("something was started")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(seating, "TURN_AWAY_SECONDS", 0.0)  # no other rank will come
 
 
 def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -331,6 +342,7 @@ def test_wrong_use_is_one_line(name: str, cli: Callable[..., Any], place: str, w
     before = dict(contents(workplace))
     result = cli(*(place if word == "RUN" else word for word in words), env=env)
     line, *more = result.err.splitlines()
+    assert line.isprintable()
     assert line.startswith("error: "), line
     assert len(line) < 700
     assert wanted in line

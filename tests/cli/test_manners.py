@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from collmark.cli.application import COMMANDS
+from collmark.cli.console import Terminal, write_error
 from collmark.cli.grammar import EXAMPLES
 
 SIMULATED = ("--backend", "simulated", "--operation", "all_reduce", "--sizes", "64B:4KiB:x8,3001", "--ranks", "2")
@@ -228,15 +229,35 @@ def test_one_launch_says_that_it_has_no_interval(cli: Callable[..., Any]) -> Non
 
 def test_fault_of_ours_is_one_line(cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_arguments: object) -> None:
-        raise RuntimeError("first\nsecond")
+        raise RuntimeError("first\nsec\x1b[2Jond")
 
     monkeypatch.setattr("collmark.workflow.listing.overviews", fail)
     result = cli("list")
     (line,) = result.err.splitlines()
     assert result.status == 70
-    assert line.startswith("error: a fault of collmark: RuntimeError: first second at ")
+    assert line.startswith(r"error: a fault of collmark: RuntimeError: first sec\x1b[2Jond at ")
     assert "--debug" in line
-    assert "Traceback" in cli("list", "--debug").err
+    whole = cli("list", "--debug").err
+    assert "Traceback" in whole
+    assert all(line.isprintable() for line in whole.split("\n"))
+
+
+def test_what_stands_in_the_environment_moves_no_cursor_and_breaks_no_run(cli: Callable[..., Any]) -> None:
+    raw = "a\x1b[2J\udcff"  # as Python has bytes that are no text
+    result = cli(*RUN, "--json", env={"NCCL_DEBUG": raw, "SLURM_JOB_ID": raw})
+    assert result.status == 0, result.err
+    assert all(line.isprintable() for line in (result.out + result.err).split("\n"))
+    (file,) = Path("results").glob("*/run.json")
+    launch = json.loads(file.read_text(encoding="utf-8"))["launches"][0]
+    assert launch["environment"]["NCCL_DEBUG"] == "a\x1b[2J\\xff"
+
+
+def test_the_last_words_of_a_rank_move_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    write_error("error: rank 1 (\x1b[2Jnode) is gone\r; 1 of 2 records kept")
+    Terminal().write_whole("two\x07\nlines")
+    assert capsys.readouterr().err == (
+        "error: rank 1 (\\x1b[2Jnode) is gone\\r; 1 of 2 records kept\ntwo\\x07\nlines\n"
+    )
 
 
 def test_plan_is_written_only_where_nothing_is(cli: Callable[..., Any], workplace: Path) -> None:

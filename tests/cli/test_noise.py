@@ -143,7 +143,7 @@ def test_it_can_be_interrupted() -> None:
             assert any("watching" in line for line in process.stderr)
             process.send_signal(2)
             assert process.wait(timeout=60) == 130
-            assert process.stderr.read() == ""
+            assert process.stderr.read() == "interrupted\n"
         finally:
             process.kill()
 

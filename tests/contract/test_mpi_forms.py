@@ -11,6 +11,8 @@ from tests.contract.conftest import measure
 from tests.mpi_libraries import DEBIAN, WHEEL, every_library, path_of
 
 from collmark.bench.backends.index import BACKENDS
+from collmark.bench.backends.mpi_functions import without_unserved
+from collmark.bench.backends.mpi_library import probe
 from collmark.core.case import Case, Form
 from collmark.core.expansion import expand
 from collmark.core.operation_table import OPERATIONS
@@ -57,6 +59,9 @@ def test_every_operation_in_every_other_form(library: str, tmp_path: Path) -> No
     folder = measure("mpi", RANKS, cases_in(forms), tmp_path / "run", path_of(library))
     records = by_operation(list(folder.records()))
     assert set(records) == {(operation, form) for operation in OPERATIONS for form in forms}
+    # What a run leaves out beforehand is what would fail, and nothing else.
+    served, _left_out = without_unserved(cases_in(forms), probe(Path(path_of(library))))
+    assert {case.key for case in served} == {r.case.key for r in records.values() if r.status is not Status.FAILED}
     for (operation, form), record in records.items():
         # Persistent collectives are of MPI 4.
         lacks = library == DEBIAN and form == Form.PERSISTENT and not OPERATIONS[operation].pair

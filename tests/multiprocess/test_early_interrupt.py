@@ -1,4 +1,4 @@
-"""Ctrl-C before a run has begun: out at once, with the right status and without a traceback."""
+"""Ctrl-C before a run has begun: out at once, with one line, the right status and no traceback."""
 
 import os
 from collections.abc import Callable
@@ -29,6 +29,20 @@ sys.meta_path.insert(0, Strike)
 """
 
 
+LATER = """
+import os, signal
+
+look = os.sched_getaffinity
+
+def strike(pid):
+    os.sched_getaffinity = look
+    os.kill(os.getpid(), signal.SIGINT)
+    return look(pid)
+
+os.sched_getaffinity = strike
+"""
+
+
 @pytest.mark.parametrize("swallowed", [False, True])
 @pytest.mark.parametrize(
     "module",
@@ -46,10 +60,22 @@ sys.meta_path.insert(0, Strike)
     ],
 )
 def test_an_interrupt_while_libraries_load(start: Start, tmp_path: Path, module: str, swallowed: bool) -> None:  # noqa: FBT001
-    (tmp_path / "early").mkdir()
-    (tmp_path / "early" / "sitecustomize.py").write_text(STRIKE.format(module=module, swallowed=swallowed))
-    path = os.pathsep.join([str(tmp_path / "early"), os.environ.get("PYTHONPATH", "")])
-    program = start(*small_run("--launches", "1"), PYTHONPATH=path)
+    program = interrupted(start, tmp_path, STRIKE.format(module=module, swallowed=swallowed))
     assert program.end() == 130, program.errors
-    assert "Traceback" not in program.errors
-    assert "fault of collmark" not in program.errors
+    assert program.words == ["interrupted\n"]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the plan is prepared without asking for cores")
+def test_an_interrupt_while_the_plan_is_prepared(start: Start, tmp_path: Path) -> None:
+    program = interrupted(start, tmp_path, LATER)
+    assert program.end() == 130, program.errors
+    assert program.words == ["interrupted\n"]
+    assert not (tmp_path / "results").exists()
+
+
+def interrupted(start: Start, folder: Path, strike: str) -> Program:
+    """Return a run that sends a signal to itself, as the code says that its interpreter finds first."""
+    (folder / "early").mkdir()
+    (folder / "early" / "sitecustomize.py").write_text(strike)
+    path = os.pathsep.join([str(folder / "early"), os.environ.get("PYTHONPATH", "")])
+    return start(*small_run("--launches", "1"), PYTHONPATH=path)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,8 +30,6 @@ def launcher(name: str) -> tuple[str, ...]:
 
 
 def free_port() -> int:
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
     return port
@@ -127,10 +126,64 @@ def test_ranks_do_not_wait_for_a_rank_0_that_cannot_begin(start: Start, tmp_path
     words = collmark("run", *PLAN, "--into", "joined")
     began = time.monotonic()
     programs = [start(*words, PMI_RANK=str(rank), PMI_SIZE="3") for rank in range(3)]
-    assert [program.end(30) for program in programs] == [2, 3, 3]
+    assert [program.end(30) for program in programs] == [2, 2, 2]
     assert time.monotonic() - began < 15
     assert "joined is not a run" in programs[0].errors
-    assert "rank 0 cannot begin: joined is not a run" in programs[2].errors
+    assert errors_of(programs) == programs[0].words[-1:]  # said once
+
+
+def errors_of(programs: list[Program]) -> list[str]:
+    return [line for program in programs for line in program.words if "error:" in line]
+
+
+ANOTHER = f"error: rank 2 ({socket.gethostname()}) was started with another plan: "
+SAME = "; start all ranks with the same plan and options"
+
+
+@pytest.mark.parametrize(
+    ("rank", "words", "said"),
+    [
+        (2, ("--sizes", "16B"), f"{ANOTHER}sizes 16B (rank 0: 8B:2KiB:x16){SAME}"),
+        (2, ("--precision", "1%", "--seed", "2"), f"{ANOTHER}precision 0.01 (rank 0: 0.05), seed 2 (rank 0: 1){SAME}"),
+        (2, ("--sizes", "16X"), f"error: rank 2 ({socket.gethostname()}): --sizes 16X: "),
+        (2, ("--bind", "core"), f"error: rank 2 ({socket.gethostname()}): --bind"),
+        (0, ("--sizes", "16X"), "error: --sizes 16X: "),
+    ],
+)
+def test_ranks_that_were_told_different_things_end_with_one_status_and_one_line(
+    start: Start, rank: int, words: tuple[str, ...], said: str
+) -> None:
+    began = time.monotonic()
+    programs = [
+        start(
+            *collmark("run", *PLAN, *(words if own == rank else ()), "--into", "joined"),
+            PMI_RANK=str(own),
+            PMI_SIZE="3",
+        )
+        for own in range(3)
+    ]
+    assert [program.end(40) for program in programs] == [2, 2, 2], errors_of(programs)
+    (line,) = errors_of(programs)
+    assert line.startswith(said)
+    assert line in programs[0].words
+    assert time.monotonic() - began < 20
+
+
+def test_mpiexec_ends_ranks_of_different_plans_with_that_status(start: Start) -> None:
+    one, other = (collmark("run", *PLAN, "--sizes", sizes, "--into", "joined") for sizes in ("8B", "16B"))
+    mpiexec = launcher("mpiexec")[0]
+    program = start(mpiexec, "-n", "1", *one, ":", "-n", "1", *other)
+    assert program.end() == 2, program.errors
+    assert program.errors.count("error:") == 1
+    assert "was started with another plan: sizes 16B (rank 0: 8B)" in program.errors
+
+
+@pytest.mark.parametrize("name", ["torchrun", "mpiexec"])
+def test_a_wrong_word_on_every_rank_is_said_once_and_at_once(start: Start, name: str) -> None:
+    program = start(*launcher(name), *collmark("run", *PLAN, "--sizes", "16X", "--into", "joined"))
+    assert program.end() != 0
+    assert program.errors.count("error: --sizes 16X") == 1
+    assert "error: rank" not in program.errors
 
 
 @pytest.mark.parametrize("more", [{}, {"MASTER_ADDR": "localhost", "MASTER_PORT": "29512"}])

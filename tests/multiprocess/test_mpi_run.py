@@ -121,6 +121,8 @@ def test_nothing_outlives_a_killed_launcher(start: Start, library: str) -> None:
     [
         (DEBIAN, WHEEL, "the mpiexec of Open MPI has started these ranks, and the MPI library is MPICH"),
         (WHEEL, DEBIAN, "the mpiexec of MPICH has started these ranks, and the MPI library is Open MPI"),
+        (OPEN_MPI_WHEEL, DEBIAN, "of Open MPI 5 has started these ranks, and the MPI library is Open MPI 4.1"),
+        (DEBIAN, OPEN_MPI_WHEEL, "of Open MPI 4 has started these ranks, and the MPI library is Open MPI 5"),
     ],
 )
 def test_a_launcher_of_another_mpi_is_named_before_anything_is_timed(
@@ -137,6 +139,8 @@ def test_a_launcher_of_another_mpi_is_named_before_anything_is_timed(
     assert program.end() != 0
     assert words in program.errors
     assert "its own launcher is" in program.errors
+    assert program.errors.count("error:") == 1
+    assert "opal_init" not in program.errors
     assert time.monotonic() - began < 60
     assert not (tmp_path / "joined").exists()
 
@@ -188,14 +192,38 @@ def test_the_thread_level_is_chosen_and_kept(start: Start, tmp_path: Path, level
     assert {record.case.thread_level for record in run.records()} == {level}
 
 
-def test_sizes_beyond_an_int_are_refused_where_mpi_4_is_missing(start: Start) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("--operation", "all_to_all", "--dtype", "uint8", "--sizes", "2049MiB"),
+            "counts above 2147483647: left out 1 case, since {} has no MPI_Alltoall_c: choose smaller --sizes",
+        ),
+        (
+            ("--operation", "all_reduce", "--sizes", "8B", "--form", "persistent"),
+            "persistent form: left out 1 case, since {} has no MPI_Allreduce_init: leave --form persistent away",
+        ),
+    ],
+)
+def test_what_is_of_mpi_4_is_refused_before_anything_starts_where_it_is_missing(
+    start: Start, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
     program = start(
         *collmark("run", "--json", "--ranks", "1", "--backend", "mpi", "--mpi-library", path_of(DEBIAN)),
-        *("--operation", "all_to_all", "--dtype", "uint8", "--sizes", "2049MiB", "--launches", "1"),
-        *("--case-budget", "1 s", "--output", "results"),
+        *(*words, "--launches", "1", "--output", "results"),
     )
     assert program.end(120) == 3
-    assert "Open MPI 4.1.4 has no MPI_Alltoall_c: choose smaller --sizes, or a library of MPI 4" in program.errors
+    version = probe(Path(path_of(DEBIAN))).version
+    assert program.errors == f"error: {said.format(version)}, or choose a library of MPI 4 with --mpi-library"
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_rest_is_measured_where_a_form_is_left_out(start: Start, tmp_path: Path) -> None:
+    program = start(*mpi_run(DEBIAN, "--launches", "1", "--form", "blocking,persistent"))
+    assert program.end(120) == 0, program.errors
+    run = only_run(tmp_path)
+    assert {record.case.form for record in run.records()} == {"blocking"}
+    assert any("persistent form: left out 6 cases" in notice for notice in run.read_run().notices)
 
 
 @pytest.fixture

@@ -64,9 +64,9 @@ class Terminal:
             self.write_whole(printable(line))
 
     def write_whole(self, line: str) -> None:
-        """Write a line to stderr as it is, above what is drawn there."""
+        """Write a line to stderr unfolded, above what is drawn there."""
         if self.divert is not None:
-            self.divert(line)
+            self.divert(printable_lines(line))
         else:
             write_error(line)
 
@@ -98,6 +98,11 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
+def printable_lines(text: str) -> str:
+    """Return lines, each of them printable: the last place before stderr, which nothing that is said goes around."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def _finite(thing: object) -> object:
     if isinstance(thing, float):
         return thing if thing - thing == 0 else None
@@ -121,7 +126,8 @@ def _in_letters_of(stream: TextIO, text: str) -> str:
 
 
 def write_error(line: str) -> None:
-    """Write a line to stderr; a stderr that is gone (SIGHUP) takes nothing down with it."""
+    """Write a line to stderr, printable; a stderr that is gone (SIGHUP) takes nothing down with it."""
+    line = printable_lines(line)
     try:
         sys.stderr.write(_in_letters_of(sys.stderr, line) + "\n")
         sys.stderr.flush()

@@ -95,8 +95,8 @@ def words_of(error: BaseException) -> str:
         return one_line(f"{short_path(error.filename)}: {error.strerror}; choose another place")
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    what = one_line(f"{type(error).__name__}: {error}")
-    return f"a fault of collmark: {what}{where}; run again with --debug and report it on the project's issue page"
+    what = f"a fault of collmark: {type(error).__name__}: {error}{where}"
+    return one_line(f"{what}; run again with --debug and report it on the project's issue page")
 
 
 def _parser_words(error: Exception) -> str:
@@ -118,7 +118,8 @@ def report(error: BaseException, terminal: Terminal, *, as_json: bool, debug: bo
     if debug:
         terminal.write_whole("".join(traceback.format_exception(error)).rstrip())
     # Who stops a run knows that it is no error.
-    terminal.write_whole(words if isinstance(error, InterruptedRunError) else f"error: {words}")
+    is_wanted = isinstance(error, InterruptedRunError | KeyboardInterrupt)
+    terminal.write_whole(words if is_wanted else f"error: {words}")
     if as_json:
         try:
             terminal.emit(error_object(words, status, type(error).__name__))

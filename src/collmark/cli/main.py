@@ -5,6 +5,7 @@ Only what every command needs is imported here: on a terminal the first word sta
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -21,6 +22,7 @@ __all__ = ["app", "main", "run"]
 ANYWHERE = {"-v": 1, "--verbose": 1, "-q": -1, "--quiet": -1}
 LOADER = "<frozen importlib"
 SLOW_TO_START = ("run", "demo")
+ERASE = "\r\x1b[K"  # of a line on a screen
 
 
 def __getattr__(name: str) -> object:
@@ -45,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
     except KeyboardInterrupt:  # before there was anybody to put it into words, or while that was done
+        _say_interrupted()
         sys.exit(128 + signal.SIGINT)
     finally:
         if is_heard:
@@ -55,9 +58,16 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, but never into an import, which may swallow it: then nothing is begun, and this ends."""
     while frame is not None:
         if frame.f_code.co_filename.startswith(LOADER):
+            _say_interrupted()
             os._exit(128 + number)
         frame = frame.f_back
     raise KeyboardInterrupt
+
+
+def _say_interrupted() -> None:
+    """Say in one line what happened, without any library: none may be there yet."""
+    with contextlib.suppress(OSError):
+        os.write(2, (ERASE.encode() if _is_screen() else b"") + b"interrupted\n")
 
 
 def run(words: list[str]) -> int:
@@ -102,10 +112,12 @@ def _dispatch(words: list[str], terminal: Terminal, waiting: bool) -> int:
     from collmark.cli.application import app
 
     if waiting:
-        sys.stderr.write("\r\x1b[K")
+        sys.stderr.write(ERASE)
         sys.stderr.flush()
     result = get_command(app).main(args=words, prog_name="collmark", standalone_mode=False, obj=terminal)
     sys.stdout.flush()
+    if result == 128 + signal.SIGINT:
+        raise KeyboardInterrupt  # of which typer has made a status
     return result if isinstance(result, int) else 0
 
 
@@ -125,11 +137,15 @@ def _say_first_word(words: list[str]) -> bool:
     quiet = {"-q", "--quiet", "-h", "--help"} & set(words)
     if quiet or not {*SLOW_TO_START} & set(words[:3]):
         return False
-    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+    if not _is_screen():
         return False
     sys.stderr.write("reading the plan ...")
     sys.stderr.flush()
     return True
+
+
+def _is_screen() -> bool:
+    return os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _color(words: list[str]) -> str:

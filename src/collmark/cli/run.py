@@ -69,18 +69,15 @@ def run(
         used = [*given, *opt.given(context.params, others), *(["--oversubscribe"] if oversubscribe else [])]
         _resume(resume, output, used, terminal, as_json=as_json)
         return
-    if into is not None and (output or label):
-        raise UsageError("--into names the folder of the run; leave --output and --label away")
     joined = _joined()
     try:
+        if into is not None and (output or label):
+            raise UsageError("--into names the folder of the run; leave --output and --label away")  # noqa: TRY301
         prepared = _prepare(plan, given, ranks, joined, oversubscribe=oversubscribe)
-    except (UsageError, UnavailableError) as error:  # every rank finds the same
+    except (UsageError, UnavailableError) as error:
         raise _said_once(error, joined) from error
     if joined is not None and joined.rank:
-        try:
-            _be_follower(prepared, joined)
-        except UsageError as error:
-            raise _said_once(error, joined) from error
+        _be_follower(prepared, joined)
         return
     folder = _folder(prepared, joined, into=into, output=output, label=label or "")
     _session(folder, terminal, joined, as_json=as_json)
@@ -108,12 +105,18 @@ def _prepare(
 
 
 def _said_once(error: UsageError | UnavailableError, joined: Joined | None) -> Exception:
-    """Return what to raise so that a wrong word, or what is missing, is answered by rank 0 and once per other node."""
-    if joined is None or joined.rank == 0:
+    """Return what to raise so that rank 0 says what is wrong, on whichever ranks, and all end with one status."""
+    from collmark.bench.launchers.seating import own_up, status_of, turn_away
+
+    if joined is None:
         return error
-    if joined.local_rank == 0:
+    if joined.rank == 0:
+        turn_away(joined, error)
+        return error
+    status = own_up(joined, error)
+    if not status:
         write_error(f"error: rank {joined.rank}: {error}")
-    return typer.Exit(2 if isinstance(error, UsageError) else 3)
+    return typer.Exit(status or status_of(error))
 
 
 def _folder(
@@ -136,9 +139,13 @@ def _session(folder: RunFolder, terminal: Terminal, joined: Joined | None, *, as
 
 
 def _be_follower(prepared: Prepared, joined: Joined) -> None:
+    from collmark.bench.handshake import TurnedAwayError
     from collmark.cli.measure import be_follower
 
-    be_follower(prepared, joined)
+    try:
+        be_follower(prepared, joined)
+    except TurnedAwayError as error:  # rank 0 has told the user
+        raise typer.Exit(error.status) from error
 
 
 def _resume(name: str, output: str | None, used: list[str], terminal: Terminal, *, as_json: bool) -> None:
@@ -148,7 +155,8 @@ def _resume(name: str, output: str | None, used: list[str], terminal: Terminal, 
         raise UsageError(f"--resume goes on with the plan of the run: leave away {', '.join(used)}")
     joined = _joined()
     if joined is not None:
-        raise UsageError(f"--resume: ranks started by {joined.launcher} are one more launch; use --into {name}")
+        msg = f"--resume: ranks started by {joined.launcher} are one more launch; use --into {name}"
+        raise _said_once(UsageError(msg), joined)
     folder = find_run(name, Path(output) if output else None)
     folder.read_run()
     _session(folder, terminal, None, as_json=as_json)

@@ -19,8 +19,9 @@ from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import MOST_RANKS, Placement
 from collmark.core.plan import Plan, check_plan, load_plan, with_matrices
 from collmark.core.plan_field import FIELDS, unknown_names
+from collmark.workflow.bound import most_seconds
 from collmark.workflow.prepare import SIMULATED, check_planted, default_ranks
-from collmark.workflow.run import grouped, launch_seconds
+from collmark.workflow.run import grouped
 
 
 class Knob(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,9 +221,7 @@ def preview(plan: Plan, ranks: int | None) -> Preview:
 
 def upper_bound(plan: Plan, cases: Sequence[Case]) -> float:
     """Return the seconds that a plan takes at most, launches started; under ``auto``, its first launches."""
-    one = sum(launch_seconds(plan, group) for _key, group in grouped(cases))
-    bound = plan.first_launches * one
-    return min(bound, plan.budget or bound)
+    return most_seconds(plan, plan.first_launches * [group for _key, group in grouped(cases)], usable_cores())
 
 
 def _obstacles(plan: Plan) -> list[str]:

@@ -10,8 +10,9 @@ import msgspec
 from collmark.bench import environment, scheduling
 from collmark.bench.backends.gpu_seat import SHARED, check_local_ranks, is_asked
 from collmark.bench.backends.index import BACKENDS
+from collmark.bench.backends.mpi_functions import without_unserved
 from collmark.bench.backends.mpi_library import check_launcher, choose
-from collmark.bench.launchers.joined import Joined
+from collmark.bench.launchers.joined import Joined, launcher_program
 from collmark.bench.memory import check_memory
 from collmark.bench.simulation.spec import check_place_of, read_simulation
 from collmark.core.case import Case, Scheduling
@@ -91,12 +92,16 @@ def prepare(plan: Plan, *, ranks: int | None, oversubscribe: bool, joined: Joine
     capabilities = {name: BACKENDS[name].capability for name in BACKENDS}
     expansions = [expand(plan, placement, capabilities) for placement in plan.placements]
     cases = tuple(case for expansion in expansions for case in expansion.cases)
+    notices = [notice for expansion in expansions for notice in expansion.notices]
+    if any(BACKENDS[name].needs_mpiexec for name in plan.backends):
+        cases, unserved = without_unserved(cases, choose(plan.mpi_library, os.environ))
+        notices += unserved
     check_planted(plan, cases)
     check_memory([case for case in cases if case.backend != SIMULATED])
     return Prepared(
         plan=plan,
         cases=cases,
-        notices=tuple(dict.fromkeys(notice for expansion in expansions for notice in expansion.notices)),
+        notices=tuple(dict.fromkeys(notices)),
         warnings=tuple(warnings),
     )
 
@@ -114,7 +119,7 @@ def with_mpi_library(plan: Plan, joined: Joined | None, environ: Mapping[str, st
     library = choose(plan.mpi_library, environ)
     words = f"MPI is {library}"
     if joined is not None:
-        check_launcher(library, joined.launcher, environ)
+        check_launcher(library, joined.launcher, environ, launcher_program())
     else:
         if not library.mpiexec:
             raise UnavailableError(

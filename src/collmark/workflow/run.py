@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from collmark import __version__
+from collmark.bench.environment import usable_cores
 from collmark.bench.event import Event, LaunchStarted, PipedEvent, RunStarted
 from collmark.bench.job import Job
 from collmark.bench.launchers.joined import Joined
@@ -21,19 +22,19 @@ from collmark.bench.launchers.seating import be_rank, turn_away
 from collmark.bench.launchers.start import launch_of
 from collmark.bench.memory import check_memory
 from collmark.bench.simulation.launch import simulate_launch
-from collmark.core.case import Case, companies
-from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UsageError
+from collmark.core.case import Case
+from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UsageError, one_line
 from collmark.core.metrics import like_medians
 from collmark.core.placement import Placement
 from collmark.core.plan import AUTO, Plan, check_plan
 from collmark.core.record import SCHEMA_VERSION, Launch, Outcome, Record, Run, Status
 from collmark.core.statistics import log_t_interval
 from collmark.core.store import RUN_FILE, RunFolder
+from collmark.workflow.bound import most_seconds
 from collmark.workflow.interruption import StopSignals
 from collmark.workflow.places import new_run_path
 from collmark.workflow.prepare import SIMULATED, Prepared, same_plan
 
-START_SECONDS = 5.0  # to be expected for interpreters and libraries to start; only for the bound shown
 UNBOUNDED = 1e9  # s
 MOST_AUTO_LAUNCHES = 100
 IN_A_ROW = 4  # intervals over launches that must be narrow before `auto` stops: docs/proof/ratios.md
@@ -129,7 +130,7 @@ def telling_others(joined: Joined | None) -> Iterator[None]:
         yield
     except CollmarkError as error:
         if joined is not None and joined.rank == 0:
-            turn_away(joined, str(error))
+            turn_away(joined, error)
         raise
 
 
@@ -166,14 +167,15 @@ class _Execution:
 
     def _announce(self, rounds: Sequence[Sequence[Case]], records: Sequence[Record]) -> None:
         groups = [group for cases in rounds for group in grouped(cases)]
-        at_most = sum(launch_seconds(self._plan, cases) for _key, cases in groups)
+        # A launcher may have bound this rank to a core of its own.
+        cores = os.cpu_count() or 1 if self._joined else usable_cores()
         self._sink.emit(
             RunStarted(
                 folder=str(self._folder.path),
                 run=self._run,
                 records=sum(len(cases) for cases in rounds),
                 kept=sum(record.sentinel is None for record in records),
-                at_most=min(at_most, self._plan.budget or at_most),
+                at_most=most_seconds(self._plan, [cases for _key, cases in groups], cores),
                 warnings=tuple(self._run.notices),
             )
         )
@@ -202,7 +204,7 @@ class _Execution:
             budget=budget,
             samples_left=max(0, self._plan.samples - sampled),
             launcher=self._joined.launcher if self._joined else "collmark",
-            allocation=os.environ.get("SLURM_JOB_ID", ""),
+            allocation=one_line(os.environ.get("SLURM_JOB_ID", "")),
         )
         self._launch = None
         try:
@@ -248,11 +250,6 @@ class _Execution:
                 of_case.setdefault(record.case.key, []).append(record)
         medians = {key: like_medians(records)[0] for key, records in of_case.items()}
         return [case for case in self._run.cases if not is_settled(medians.get(case.key, []), self._plan.precision)]
-
-
-def launch_seconds(plan: Plan, cases: Sequence[Case]) -> float:
-    """Return the seconds that a launch of some cases takes at most; its sentinel takes as long as one of them."""
-    return START_SECONDS + (len(companies(cases)) + 1) * plan.case_budget
 
 
 def share_of_next(backends: Sequence[str], shares: Mapping[str, float]) -> float:

@@ -18,6 +18,7 @@ from collmark.bench.backends.mpi_library import (
     check_launcher,
     choose,
     launcher_family,
+    launcher_release,
     probe,
     started_by,
 )
@@ -31,13 +32,13 @@ VERSIONS = {MPICH: "HYDRA build details:", OPEN_MPI: "mpiexec (OpenRTE) 4.1.4"}
 def install(tmp_path: Path) -> Install:
     """Return a function that makes the folders of an installation, with a launcher that says what it is."""
 
-    def make(name: str, family: str, *, library: str = "", launcher: str = "mpiexec") -> Path:
+    def make(name: str, family: str, *, library: str = "", launcher: str = "mpiexec", words: str = "") -> Path:
         prefix = tmp_path / name
         for folder in ("bin", "lib"):
             (prefix / folder).mkdir(parents=True, exist_ok=True)
         (prefix / "lib" / (library or ("libmpi.so.12" if family == MPICH else "libmpi.so.40"))).touch()
         path = prefix / "bin" / launcher
-        path.write_text(f"#!/bin/sh\necho '{VERSIONS[family]}'\n")
+        path.write_text(f"#!/bin/sh\necho '{words or VERSIONS[family]}'\n")
         path.chmod(0o755)
         return prefix
 
@@ -47,7 +48,7 @@ def install(tmp_path: Path) -> Install:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Load nothing: a library is what its file name says."""
-    launcher_family.cache_clear()
+    mpi_library._said_by.cache_clear()
     probe.cache_clear()
     monkeypatch.setattr(mpi_library, "is_selectable", lambda: True)
 
@@ -138,11 +139,61 @@ def test_the_launcher_is_the_nearest_of_the_same_family(install: Install, launch
     assert mpi_library._launcher_of(prefix / "lib" / "x86_64" / "libmpi.so.40", OPEN_MPI) == f"{prefix}/bin/{launcher}"
 
 
+def test_the_launcher_of_another_release_does_not_belong_to_a_library(install: Install) -> None:
+    site = install("usr", OPEN_MPI, words="mpirun (Open MPI) 5.0.8")
+    own = install("usr/opt", OPEN_MPI)  # of release 4
+    library = own / "lib" / "libmpi.so.40"
+    assert mpi_library._launcher_of(library, OPEN_MPI, "4") == f"{own}/bin/mpiexec"
+    assert mpi_library._launcher_of(library, OPEN_MPI, "5") == f"{site}/bin/mpiexec"
+    assert mpi_library._launcher_of(library, OPEN_MPI, "6") == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "release"),
+    [
+        ("mpiexec (OpenRTE) 4.1.4", "4"),
+        ("mpirun (Open MPI) 5.0.10", "5"),
+        ("mpirun (Open MPI) 10.0.0rc1", "10"),
+        ("prterun (PRRTE) 3.0.9", ""),  # which counts otherwise than Open MPI
+        ("HYDRA build details:\n    Version: 5.0.2", ""),
+    ],
+)
+def test_the_release_is_that_of_open_mpi(install: Install, words: str, release: str) -> None:
+    assert launcher_release(f"{install('a', OPEN_MPI, words=words)}/bin/mpiexec") == release
+
+
+@pytest.mark.parametrize(("theirs", "turned_away"), [("4", False), ("5", True)])
+def test_a_launcher_of_another_release_is_turned_away(install: Install, theirs: str, turned_away: bool) -> None:  # noqa: FBT001
+    # Open MPI 4 is started by orterun, 5 by prterun, beside which mpiexec lies.
+    prefix = install("site", OPEN_MPI, words=f"mpirun (Open MPI) {theirs}.0.1")
+    library = MpiLibrary(path="/a/libmpi.so.40", family=OPEN_MPI, version="Open MPI 4.1.4", mpiexec="/a/mpiexec")
+    environ = {"OMPI_COMM_WORLD_SIZE": "2"}
+    check_launcher(library, "mpiexec", environ, "/no/such/prterun")
+    if not turned_away:
+        check_launcher(library, "mpiexec", environ, f"{prefix}/bin/prterun")
+        return
+    with pytest.raises(UnavailableError) as caught:
+        check_launcher(library, "mpiexec", environ, f"{prefix}/bin/prterun")
+    assert str(caught.value) == (
+        f"{prefix}/bin/mpiexec of Open MPI 5 has started these ranks, and the MPI library is Open MPI 4.1.4, "
+        "/a/libmpi.so.40: one release does not start ranks of another; its own launcher is /a/mpiexec; use that, or "
+        "choose the library with --mpi-library"
+    )
+
+
+def test_words_that_are_no_text_do_not_break_the_question(install: Install) -> None:
+    prefix = install("site", OPEN_MPI)
+    (prefix / "bin" / "mpiexec").write_bytes(b"#!/bin/sh\nprintf 'Open MPI \\377'\n")
+    assert launcher_family(f"{prefix}/bin/mpiexec") == OPEN_MPI
+
+
 @every_library
 def test_real_libraries_say_what_they_are_and_have_their_launcher(library: str) -> None:
     found = probe(Path(path_of(library)))
     assert found.family == FAMILIES[library]
     assert launcher_family(found.mpiexec) == found.family
+    assert launcher_release(found.mpiexec) == found.release
+    assert found.version.split(".")[0].endswith(found.release)
     assert found.path == path_of(library)
 
 
