@@ -13,8 +13,8 @@ from collmark.cli.console import Terminal
 from collmark.cli.table import result_lines
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import clock_words, findings
-from collmark.core.lower_bound import of_bound
-from collmark.core.marker import NO_MEASUREMENT, markers_of
+from collmark.core.lower_bound import of_bound, reason_words
+from collmark.core.marker import NO_MEASUREMENT, by_marker, markers_of, said_before
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
 from collmark.core.slowdown import slowdown_words
@@ -63,9 +63,9 @@ def summary_lines(run: Run, records: Sequence[Record], seconds: float | None) ->
     skewed = skewed_share(records)
     if skewed is not None:
         lines.append(f"ranks entered more than 10 % of T apart in {figures.percent(skewed)} % of repetitions")
-    unknown = [reached.reason for reached in of_bound(records).values() if reached.reason]
-    if unknown:
-        lines.append(f"{counted(len(unknown), 'ragged case')} without a share of the lower bound: {unknown[0]}")
+    unknown = reason_words(of_bound(records), records)
+    more = [f"{len(unknown) - NAMED} more reasons stand in the report"] if len(unknown) > NAMED else []
+    lines += unknown[:NAMED] + more
     lines += slowdown_words(records)
     lines += clock_words(record for record in records if record.sentinel is None)
     absent = absence_words(run, records)
