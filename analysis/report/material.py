@@ -17,7 +17,7 @@ from collmark.analysis.figures.repetitions import repetitions
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fit, Fits, fit_frame
 from collmark.analysis.modes import Modes, several_modes
-from collmark.analysis.report.scatter import Scatter, scatter
+from collmark.analysis.report.scatter import Scatter, scatters
 from collmark.analysis.results import Results
 from collmark.core.case import Case
 from collmark.core.units import format_nbytes
@@ -43,8 +43,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         Of all series.
     findings : tuple of Finding
         Verdicts on claims; empty where none were asked for.
-    scatter : Scatter or None
-        How launches and repetitions vary; None unless a case has two launches.
+    scatters : dict of str to Scatter
+        How launches and repetitions vary, by the marker of the records; none where no case has two launches.
     modes : tuple of Modes
         Of the cases that have several in a launch.
     repetitions : DataFrame
@@ -63,7 +63,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     curves: dict[str, str]
     fits: Fits
     findings: tuple[Finding, ...] = ()
-    scatter: Scatter | None = None
+    scatters: dict[str, Scatter] = {}
     modes: tuple[Modes, ...] = ()
     repetitions: pd.DataFrame
     ranks: pd.DataFrame
@@ -115,10 +115,10 @@ def gather(results: Sequence[Results], findings: Sequence[Finding] = (), *, incl
         curves={_key(values[:-1]): values[-1] for values in named.itertuples(index=False)},
         fits=fits,
         findings=tuple(findings),
-        scatter=scatter(results, drawn),
+        scatters=scatters(results, include_unstable=include_unstable),
         modes=tuple(several_modes(results)),
         repetitions=pd.DataFrame(),
-        ranks=rank_shares(results),
+        ranks=rank_shares(results, include_unstable=include_unstable),
         include_unstable=include_unstable,
     )
     return _with_repetitions(bare)

@@ -14,6 +14,7 @@ from collmark.analysis.report.pictures import picture
 from collmark.analysis.report.sections.modes import modes
 from collmark.analysis.report.sections.variances import variance_table
 from collmark.core.units import format_nbytes
+from collmark.core.marker import said_before
 
 MOST_LAUNCHES = 12
 """Columns of the table; the rest is in the export."""
@@ -22,14 +23,14 @@ SHARES = (0.5, 0.9, 0.99, 0.999)
 
 def launches(material: Material) -> Section | None:
     """Return launch medians beside each other; None for one launch."""
-    found = material.scatter
-    if found is None:
+    if not material.scatters:
         return None
-    words = (
-        f"Launches differ by {percent(found.between)} %, repetitions inside one by {percent(found.within)} % (standard "
-        "deviations, median over cases). Whoever pools repetitions sees the second only."
-    )
-    blocks: list[Block] = [Text(words=words)]
+    sentences = [
+        f"{said_before(marker)}Launches differ by {percent(found.between)} %, repetitions inside one by "
+        f"{percent(found.within)} % (standard deviations, median over cases)."
+        for marker, found in material.scatters.items()
+    ]
+    blocks: list[Block] = [Text(words=" ".join([*sentences, "Whoever pools repetitions sees the second only."]))]
     parts = variance_table(material)
     blocks += [parts] if parts is not None else []
     rows = material.drawn[(material.drawn["launches"] > 1) & (material.drawn["seconds"] > 0)]

@@ -23,7 +23,7 @@ def warnings(material: Material) -> Section:
     items = [Text(lead="unreadable", words=problem, mark=Mark.BAD) for problem in material.problems]
     for one in material.results:
         name = f"{material.names[one.name]}: " if len(material.results) > 1 else ""
-        items += [Text(lead=lead, words=name + words, mark=mark) for lead, words, mark in _of_run(one)]
+        items += [Text(lead=lead, words=name + words, mark=mark) for lead, words, mark in _of_run(material, one)]
     bad = [fit.series.operation for fit in material.fits.fits if not fit.describes]
     if bad:
         words = f"the model does not describe {', '.join(dict.fromkeys(bad))}: no verdict rests on it"
@@ -38,7 +38,7 @@ def warnings(material: Material) -> Section:
 Line = tuple[str, str, Mark]
 
 
-def _of_run(one: Results) -> Iterator[Line]:
+def _of_run(material: Material, one: Results) -> Iterator[Line]:
     records = [record for record in one.records if record.sentinel is None]
     if not records:
         yield "empty", "no record was kept", Mark.BAD
@@ -50,7 +50,7 @@ def _of_run(one: Results) -> Iterator[Line]:
             yield "launch", f"launch {launch.id} ended as {launch.outcome}{reason}", Mark.BAD
     yield from _bad(records)
     yield from _oversubscribed(records)
-    for sentence in findings(one.run, one.records):
+    for sentence in findings(one.run, one.records, include_unstable=material.include_unstable):
         yield "disturbance", sentence, Mark.UNDECIDED
     for sentence in clock_words(records):
         yield "clocks", sentence, Mark.NONE

@@ -53,13 +53,17 @@ def print_summary(terminal: Terminal, run: Run, records: Sequence[Record], secon
 def summary_lines(run: Run, records: Sequence[Record], seconds: float | None) -> list[str]:
     """Return counts, variation and disturbances."""
     lines = [count_words(records, seconds)]
-    variances = list(variances_of(records).values())
-    if variances:
-        case = typical(variances)
-        lines.append(
-            f"launches differ by {figures.percent(case.between)} %, repetitions inside one launch by "
-            f"{figures.percent(case.inside)} % (standard deviations, median over cases)"
-        )
+    for marker, own in by_marker(records).items():
+        if variances := list(variances_of(own).values()):
+            case = typical(variances)
+            lines.append(
+                f"{said_before(marker)}launches differ by {figures.percent(case.between)} %, repetitions inside one "
+                f"launch by {figures.percent(case.inside)} % (standard deviations, median over cases)"
+            )
+    if several := modes_of_run(run, records):
+        from collmark.analysis.modes import modes_words
+
+        lines.append(modes_words(several))
     skewed = skewed_share(records)
     if skewed is not None:
         lines.append(f"ranks entered more than 10 % of T apart in {figures.percent(skewed)} % of repetitions")
