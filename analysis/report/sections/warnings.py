@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from collmark.analysis.modes import modes_words
 from collmark.analysis.report.content import Items, Mark, Section, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.sentences import LOCAL_TIERS
@@ -54,6 +55,8 @@ def _of_run(material: Material, one: Results) -> Iterator[Line]:
         yield "disturbance", sentence, Mark.UNDECIDED
     for sentence in clock_words(records):
         yield "clocks", sentence, Mark.NONE
+    if several := modes_words([modes for modes in material.modes if modes.run == one.name]):
+        yield "modes", several, Mark.UNDECIDED
     yield from _counts(records)
 
 

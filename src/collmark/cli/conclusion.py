@@ -26,6 +26,7 @@ from collmark.workflow.listing import (
     busiest,
     count_statuses,
     expected_records,
+    modes_of_run,
     skewed_share,
     summarise,
 )

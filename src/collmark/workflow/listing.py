@@ -7,6 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,6 +21,9 @@ from collmark.core.record import SEVERITY, Record, Run, Status
 from collmark.core.slowdown import Slowdown, slowdowns
 from collmark.core.statistics import log_t_interval
 from collmark.workflow.places import run_folders
+
+if TYPE_CHECKING:
+    from collmark.analysis.modes import Modes
 
 OURS = "collmark"  # the launcher of launches that no other program started
 
@@ -87,7 +91,10 @@ def summarise(cases: Sequence[Case], records: Sequence[Record]) -> list[Row]:
     reached = of_bound(records) if any(map(is_uneven, cases)) else {}
     slower, timed = slowdowns(records), counted_records(records)
     return [
-        _row(case, of_case.get(case.key, []), reached=reached.get(case.key), slowdown=slower.get(case.key))
+        _row(
+            case, of_case.get(case.key, []), timed.get(case.key, []),
+            reached=reached.get(case.key), slowdown=slower.get(case.key),
+        )
         for case in cases
     ]  # fmt: skip
 
@@ -133,6 +140,16 @@ def _row(
         reached=reached,
         slowdown=slowdown,
     )
+
+
+def modes_of_run(run: Run, records: Sequence[Record], name: str = "") -> list[Modes]:
+    """Return the cases of a run, by name of its folder, that have several modes of T inside a launch."""
+    if all(record.timing is None or record.timing.histogram is None for record in records):
+        return []
+    from collmark.analysis.modes import several_modes  # it loads scipy
+    from collmark.analysis.results import Results
+
+    return several_modes([Results(name=name, run=run, records=records)])
 
 
 def count_statuses(records: Iterable[Record]) -> Mapping[Status, int]:
