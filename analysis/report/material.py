@@ -107,7 +107,7 @@ def gather(results: Sequence[Results], findings: Sequence[Finding] = (), *, incl
     table = frame(results)
     fits = Fits(fits=(), refused=()) if table.empty else fit_frame(table, include_unstable=include_unstable)
     drawn = placed(with_fits(table, fits, include_unstable=include_unstable))
-    named = drawn[[*SERIES, "curve"]].drop_duplicates()
+    named = drawn[[*SERIES, "series"]].drop_duplicates()
     bare = Material(
         results=tuple(results),
         names=run_names([one.name for one in results]),
