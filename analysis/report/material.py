@@ -19,6 +19,7 @@ from collmark.analysis.models.fit import Fit, Fits, fit_frame
 from collmark.analysis.modes import Modes, several_modes
 from collmark.analysis.report.scatter import Scatter, scatters
 from collmark.analysis.results import Results
+from collmark.analysis.skew import Skew, skews
 from collmark.core.case import Case
 from collmark.core.units import format_nbytes
 
@@ -41,6 +42,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         What each series is called beside others.
     fits : Fits
         Of all series.
+    skews : dict of Series to Skew
+        Of those whose T is the longest local duration.
     findings : tuple of Finding
         Verdicts on claims; empty where none were asked for.
     scatters : dict of str to Scatter
@@ -62,6 +65,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     drawn: pd.DataFrame
     curves: dict[str, str]
     fits: Fits
+    skews: dict[Series, Skew] = {}
     findings: tuple[Finding, ...] = ()
     scatters: dict[str, Scatter] = {}
     modes: tuple[Modes, ...] = ()
@@ -114,6 +118,7 @@ def gather(results: Sequence[Results], findings: Sequence[Finding] = (), *, incl
         drawn=drawn,
         curves={_key(values[:-1]): values[-1] for values in named.itertuples(index=False)},
         fits=fits,
+        skews=skews(table),
         findings=tuple(findings),
         scatters=scatters(results, include_unstable=include_unstable),
         modes=tuple(several_modes(results)),

@@ -97,7 +97,7 @@ def conclude(folder: RunFolder, terminal: Terminal, *, as_json: bool) -> None:
         terminal.emit({"event": "report", "file": str(path), "sentences": msgspec.to_builtins(made.sentences)})
         return
     terminal.out("")
-    print_fits(terminal, material.fits)
+    print_fits(terminal, material.fits, material.skews)
     name = shlex.quote(str(folder.path))
     judgement = judge_claims(Wanted(words=[str(folder.path)]))
     terminal.out(f"\n{count_words(judgement)}: {program()} claims {name}\n")
