@@ -146,6 +146,10 @@ OF_RECORD: dict[str, tuple[Column, Callable[[Record], object]]] = {
         lambda r: r.overlap,
     ),
     "longest": (_number("median of D_max, the longest local duration", "s"), lambda r: r.ranks and r.ranks.longest),
+    "skew": (
+        _number("median of last entry - first entry; absent without a common clock", "s"),
+        lambda r: r.ranks and r.ranks.skew,
+    ),
     "skewed": (
         _number("share of repetitions whose ranks entered over 10 % of L apart"),
         lambda r: r.ranks and r.ranks.skewed,

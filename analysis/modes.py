@@ -19,8 +19,10 @@ from scipy import ndimage, signal, special, stats
 from collmark.analysis.results import Results
 from collmark.core.case import Case
 from collmark.core.estimate import Mean
+from collmark.core.numeral import counted, listed
 from collmark.core.record import BINS_PER_OCTAVE, Histogram, Record
 from collmark.core.statistics import log_t_interval, t_interval
+from collmark.core.units import format_microseconds
 
 LEAST_SHARE = 0.05
 """Of the repetitions, below which a peak is no mode, as below which a launch is not unstable."""
@@ -52,6 +54,8 @@ class Modes(msgspec.Struct, frozen=True, kw_only=True):
         Name of the run's folder.
     case : Case
         What was measured.
+    marker : str
+        Why its figures are no measurement; empty where they are one.
     launches, several, alike : int
         Launches with a distribution, those with several modes, and those with as many as are listed.
     seconds, shares : tuple of Mean
@@ -60,6 +64,7 @@ class Modes(msgspec.Struct, frozen=True, kw_only=True):
 
     run: str
     case: Case
+    marker: str
     launches: int
     several: int
     alike: int
@@ -156,6 +161,25 @@ def several_modes(results: Iterable[Results]) -> list[Modes]:
     return found
 
 
+def modes_words(found: Sequence[Modes]) -> str:
+    """Return which cases have several modes, and where the modes lie, in a sentence; empty where none has."""
+    if not found:
+        return ""
+    cases = listed([_words(one) for one in found], separator="; ")
+    return (
+        f"several modes of T inside a launch in {counted(len(found), 'case')}, whose median is the time of one of them "
+        f"or of none: {cases}"
+    )
+
+
+def _words(one: Modes) -> str:
+    modes = [
+        f"{format_microseconds(seconds.value)} us in {100 * share.value:.0f} %"
+        for seconds, share in zip(one.seconds, one.shares, strict=True)
+    ]
+    return f"{' '.join(filter(None, (one.marker, str(one.case))))}: {', '.join(modes)}"
+
+
 def _of_case(run: str, records: Sequence[Record]) -> Modes | None:
     found = [
         modes_of(record.timing.histogram, record.timing.tau)
@@ -171,6 +195,7 @@ def _of_case(run: str, records: Sequence[Record]) -> Modes | None:
     return Modes(
         run=run,
         case=records[0].case,
+        marker=records[0].marker or "",
         launches=len(found),
         several=counts.total(),
         alike=len(alike),

@@ -12,6 +12,7 @@ from collmark.analysis.claims.rule import Rules
 from collmark.analysis.claims.working import judge_arithmetic
 
 if TYPE_CHECKING:
+    from collmark.analysis.models.fit import Fits
     from collmark.analysis.results import Results
 
 NEEDS_LAYOUT = "needs a layout projection"
@@ -25,6 +26,7 @@ def judge(
     *,
     tiers: Tiers | None = None,
     include_unstable: bool = False,
+    fits: Fits | None = None,
 ) -> list[Finding]:
     """Return the findings of some claims, in their order; of each claim S, W, M, P as far as it has them.
 
@@ -40,13 +42,15 @@ def judge(
         Tiers in place of the rows' own.
     include_unstable : bool
         Let unstable records enter.
+    fits : Fits or None
+        Of all series of the runs, where they are known; they are worked out where not.
 
     Returns
     -------
     list of Finding
         Simulated records give a finding of their own with a marker, behind the claim's.
     """
-    records = Records(results, include_unstable=include_unstable)
+    records = Records(results, include_unstable=include_unstable, fits=fits)
     chosen = tiers or Tiers()
     return [
         finding

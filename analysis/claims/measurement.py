@@ -22,6 +22,7 @@ from collmark.analysis.claims.working import band_in, unit_beside
 if TYPE_CHECKING:
     from collmark.analysis.claims.measured.material import Material
     from collmark.analysis.claims.measured.reading import Reading, Sample
+    from collmark.analysis.models.fit import Fits
     from collmark.analysis.results import Results
 
 SIMULATED = "simulated"
@@ -68,11 +69,14 @@ class Records:
         Runs, each with a name of its own.
     include_unstable : bool
         Let unstable records enter.
+    fits : Fits or None
+        Of all their series, where they are known.
     """
 
-    def __init__(self, results: Sequence[Results], *, include_unstable: bool = False) -> None:
+    def __init__(self, results: Sequence[Results], *, include_unstable: bool = False, fits: Fits | None = None) -> None:
         self._results = results
         self._include_unstable = include_unstable
+        self._fits = fits
 
     def __bool__(self) -> bool:
         """Whether there is any run."""
@@ -83,7 +87,7 @@ class Records:
         """What was measured, and what was simulated."""
         from collmark.analysis.claims.measured.material import gather
 
-        return gather(self._results, include_unstable=self._include_unstable)
+        return gather(self._results, include_unstable=self._include_unstable, fits=self._fits)
 
 
 def commands_for(claims: Iterable[Claim], tiers: Tiers) -> tuple[str, ...]:

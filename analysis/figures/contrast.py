@@ -14,7 +14,7 @@ from collmark.analysis.figures import marks
 from collmark.analysis.figures.axis import ratio_axis, size_axis
 from collmark.analysis.figures.palette import AXIS, NAMED
 from collmark.analysis.figures.sheet import blank, sheet, themed
-from collmark.analysis.figures.words import slower_words
+from collmark.analysis.figures.words import BEYOND, slower_words
 from collmark.core.units import format_nbytes
 
 NEEDS = (
@@ -58,7 +58,7 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     labels = []
     for position, (other, own) in enumerate(rows.groupby("other", sort=False)):
         shade, shape = NAMED[SHADES[position % len(SHADES)]].light, SHAPES[position % len(SHAPES)]
-        panel.vlines(own["nbytes"], own["ratio_lower"], own["ratio_upper"], color=shade, linewidth=1.4, zorder=2.5)
+        marks.draw_whiskers(panel, own["nbytes"], own["ratio"], own["ratio_lower"], own["ratio_upper"], shade)
         sns.scatterplot(
             own, x="nbytes", y="ratio", ax=panel, color=shade, marker=shape, s=marks.POINT, zorder=3, legend=False
         )
@@ -103,4 +103,4 @@ def caption(table: pd.DataFrame) -> str:
     how = "one ratio in each launch" if table["paired"].all() else "launches of each side by themselves"
     if counts == [1]:
         return "Dot: ratio of times in one launch, without an interval. Line at 1: no difference."
-    return f"Dot: ratio of times; whisker: 95 % over {over} launches ({how}). Line at 1: no difference."
+    return f"Dot: ratio of times; whisker: 95 % over {over} launches ({how}); {BEYOND}. Line at 1: no difference."

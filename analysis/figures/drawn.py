@@ -51,7 +51,8 @@ OF_FIT: dict[str, Column] = {
 
 OF_PLACE: dict[str, Column] = {
     "panel": Column(kind="str", meaning="title of the panel that the record is drawn in"),
-    "curve": Column(kind="str", meaning="name of its curve in that panel"),
+    "curve": Column(kind="str", meaning="name of its curve in that panel, without what the panel's title says"),
+    "series": Column(kind="str", meaning="name of its curve beside all others of its operation"),
     "swatch": Column(kind="str", meaning="name of the curve's colour in the palette"),
     "shown": Column(kind="bool", meaning="whether it is drawn, and not only within the limits"),
 }

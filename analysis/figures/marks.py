@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from collmark.analysis.figures.axis import limits
 from collmark.analysis.figures.palette import GROUND, INK, MARKERS, MUTED, NAMED
-from collmark.analysis.figures.sheet import SMALL, height_of
+from collmark.analysis.figures.sheet import SMALL, folded, height_of
 
 Scale = Callable[[pd.DataFrame, str], pd.Series]
 """(rows, column in seconds) to what is drawn on the y axis."""
@@ -66,9 +66,8 @@ def draw_points(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
         sns.scatterplot(
             medians, x=SIZED, y="y", ax=panel, color=shade, alpha=PALE, s=12, marker=shape, linewidth=0, legend=False
         )
-    ends = [scale(own, name) for name in ("center_lower", "center_upper")]
-    panel.vlines(own[SIZED], *ends, color=shade, linewidth=1.4, zorder=2.5)
     means = own.assign(y=scale(own, "center"))
+    draw_whiskers(panel, own[SIZED], means["y"], scale(own, "center_lower"), scale(own, "center_upper"), shade)
     is_hollow = means["case_status"].isin(HOLLOW)
     for some, face in ((means[~is_hollow], shade), (means[is_hollow], GROUND.light)):
         panel.scatter(
@@ -82,6 +81,30 @@ def draw_points(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
             wrong[SIZED], foot, s=CROSS, marker="x", color=NAMED["bad"].light, linewidth=1.8, zorder=4,
             transform=panel.get_xaxis_transform(), clip_on=False,
         )  # fmt: skip
+
+
+def draw_whiskers(
+    panel: Axes, sizes: pd.Series, values: pd.Series, lower: pd.Series, upper: pd.Series, shade: str
+) -> None:
+    """Draw intervals, and an arrow at the edge of a panel, whose limits are final, where one or its value lies beyond.
+
+    Parameters
+    ----------
+    panel : Axes
+        With its final limits.
+    sizes, values, lower, upper : Series
+        Where each stands, its value, and both ends, which may be NaN.
+    shade : str
+        Its colour.
+    """
+    panel.vlines(sizes, lower, upper, color=shade, linewidth=1.4, zorder=2.5)
+    ends, (low, high) = pd.concat([values, lower, upper], axis=1), panel.get_ylim()
+    for is_beyond, edge, arrow in ((ends.min(axis=1) < low, 0.015, "v"), (ends.max(axis=1) > high, 0.985, "^")):
+        if is_beyond.any():
+            panel.scatter(
+                sizes[is_beyond], np.full(is_beyond.sum(), edge), s=POINT, marker=arrow, color=shade, linewidth=0,
+                zorder=4, transform=panel.get_xaxis_transform(), clip_on=False,
+            )  # fmt: skip
 
 
 def is_modelled(rows: pd.DataFrame) -> bool:
@@ -126,13 +149,13 @@ def end_labels(panel: Axes, labels: Sequence[tuple[float, str]], right: float = 
     panel : Axes
         With its final limits.
     labels : sequence of (float, str)
-        Height and text, of one or two lines.
+        Height and text, of one line or more; long ones are folded.
     right : float
         Where they end, as a share of the panel.
     """
     low, high = np.log10(panel.get_ylim())
     tall = height_of(panel)
-    order = sorted(labels)
+    order = sorted((height, "\n".join(map(folded, text.splitlines()))) for height, text in labels)
     tops = [LINE * (1 + text.count("\n")) for _height, text in order]
     places = [(np.log10(height) - low) / (high - low) * tall + 3.0 for height, _text in order]
     for position in range(1, len(places)):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+import msgspec
 import pandas as pd
 
-from collmark.analysis.columns import SERIES
+from collmark.analysis.columns import SERIES, Series
 from collmark.analysis.figures.palette import swatch_of
 from collmark.core.errors import one_line
 from collmark.core.operation_table import OPERATIONS
@@ -18,7 +19,7 @@ SEPARATOR = ", "
 SPLIT_FIRST = (
     "run", "backend", "device", "placement", "dtype", "reduction", "traffic", "cadence", "in_place", "buffers",
     "form", "thread_level", "groups", "company", "group", "scheduling", "binding", "directions", "root", "estimand",
-    "simulated", "tier", "fabric",
+    "simulated", "origin", "tier", "fabric",
 )  # fmt: skip
 """The columns of a series in the order in which panels are split by them."""
 _STAMP = re.compile(r"^\d{8}T\d{6}Z-")
@@ -39,19 +40,37 @@ def placed(table: pd.DataFrame, most_curves: int = MOST_CURVES) -> pd.DataFrame:
     telling = _telling(series)
     looks = [(_swatch(one, list(names)), one["backend"]) for one in series.to_dict("records")]
     split = _split(series.assign(look=looks), telling, most_curves)
+    beside = [name for name in telling if name not in split]  # what a panel's title says, its labels need not
+    # Of an operation with one estimand its name would say nothing.
+    several = series.groupby("operation")["estimand"].transform("nunique") > 1
+    said = series.assign(estimand=series["estimand"].where(several, ""))
     rows = [
         {
             "panel": SEPARATOR.join([one["operation"], *_words(one, split, names)]),
-            "curve": SEPARATOR.join(dict.fromkeys([*_words(one, telling, names), tier_words(one)])),
+            "curve": SEPARATOR.join(dict.fromkeys([*_words(one, beside, names), tier_words(one)])),
+            "series": SEPARATOR.join(dict.fromkeys([*_words(one, telling, names), tier_words(one)])),
             "swatch": swatch,
         }
-        for one, (swatch, _backend) in zip(series.to_dict("records"), looks, strict=True)
+        for one, (swatch, _backend) in zip(said.to_dict("records"), looks, strict=True)
     ]
-    places = series.join(pd.DataFrame(rows, columns=["panel", "curve", "swatch"]))
+    places = series.join(pd.DataFrame(rows, columns=["panel", "curve", "series", "swatch"]))
     joined = table.merge(places, on=list(SERIES), how="left", validate="many_to_one").assign(shown=True)
     order = {name: position for position, name in enumerate(OPERATIONS.names())}
     joined["order"] = joined["operation"].map(order)
     return joined.sort_values(["groups", "order"], kind="stable").drop(columns="order").reset_index(drop=True)
+
+
+def series_names(series: Iterable[Series]) -> dict[Series, str]:
+    """Return what each of some series is called: its operation, and what tells it from others of that operation."""
+    told = list(dict.fromkeys(series))
+    rows = [msgspec.structs.asdict(one) for one in told]
+    table = pd.DataFrame(rows, columns=list(SERIES))
+    names, telling = run_names(table["run"].unique()), _telling(table)
+    tiers = {"tier", "fabric"} & set(telling)
+    return {
+        one: " ".join([one.operation, *_words(row, telling, names), *([one.tier_words] if tiers else [])])
+        for one, row in zip(told, rows, strict=True)
+    }
 
 
 def _telling(series: pd.DataFrame) -> list[str]:
@@ -113,6 +132,7 @@ def _words(one: dict[str, object], columns: list[str], names: dict[str, str]) ->
         "groups": lambda: str(one["groups"]) or "one group",
         "group": lambda: f"group {one['group']}" if one["group"] else "",
         "root": lambda: f"root {one['root']}",
+        "estimand": lambda: f"T is {one['estimand']}" if one["estimand"] else "",
         "simulated": lambda: "simulated" if one["simulated"] else "measured",
     }
     words = (str(said.get(name, lambda name=name: one[name])()) for name in columns if name not in {"tier", "fabric"})

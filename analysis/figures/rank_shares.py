@@ -12,6 +12,7 @@ from collmark.analysis.figures.place import run_names
 from collmark.analysis.results import Results
 from collmark.core.errors import one_line
 from collmark.core.marker import markers_of
+from collmark.core.metrics import counted_records
 from collmark.core.operation import Estimand
 from collmark.core.record import Record
 
@@ -39,17 +40,23 @@ ENDS = {"entered": ("last_in", "lateness"), "left": ("last_out", "overtime")}
 COLLECTIVE = (Estimand.LAST_IN_LAST_OUT, Estimand.FIRST_IN_LAST_OUT)
 
 
-def rank_shares(results: Iterable[Results]) -> pd.DataFrame:
+def rank_shares(results: Iterable[Results], *, include_unstable: bool = False) -> pd.DataFrame:
     """Return how often each rank entered and left last, over all collective cases of a launch.
 
     Parameters
     ----------
     results : iterable of Results
         Runs that were read. Records without a common clock, and those of a pair of ranks, are left out.
+    include_unstable : bool
+        Take unstable records though there are others of their case.
     """
     results = list(results)
     names = run_names([one.name for one in results])
-    rows = [row for one in results for row in _rows(one, names[one.name] if len(results) > 1 else "")]
+    rows = [
+        row
+        for one in results
+        for row in _rows(one, names[one.name] if len(results) > 1 else "", include_unstable=include_unstable)
+    ]
     table = pd.DataFrame(rows, columns=list(RANK))
     return table.astype({name: column.kind for name, column in RANK.items()})
 
@@ -57,16 +64,17 @@ def rank_shares(results: Iterable[Results]) -> pd.DataFrame:
 def _is_told(record: Record) -> bool:
     """Whether a record says for each rank of a collective how often it came last."""
     facts, timing, ranks = record.ranks, record.timing, record.case.placement.ranks
-    if record.sentinel is not None or facts is None or timing is None or ranks < 2:
+    if facts is None or timing is None or ranks < 2:
         return False
     return timing.estimand in COLLECTIVE and all(
         len(told) == ranks for told in (facts.last_in, facts.last_out, facts.lateness)
     )
 
 
-def _rows(one: Results, name: str) -> Iterator[dict[str, object]]:
+def _rows(one: Results, name: str, *, include_unstable: bool) -> Iterator[dict[str, object]]:
     groups: dict[tuple[str, int], list[Record]] = {}
-    for record in filter(_is_told, one.records):
+    counted = counted_records(one.records, include_unstable=include_unstable)
+    for record in filter(_is_told, (record for own in counted.values() for record in own)):
         groups.setdefault((f"{record.case.backend} {record.case.placement}", record.launch), []).append(record)
     hosts = {
         (launch.id, rank): one_line(host.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,6 +23,10 @@ PANEL = (400.0, 290.0)
 MARGINS = {"left": 62.0, "right": 24.0, "top": 26.0, "bottom": 42.0}
 ACROSS = 3
 SMALL, NORMAL = 10.0, 11.0
+LINE = 14.0
+"""Height of a further line of a title, in units of the view box."""
+MOST_LETTERS = 38
+"""Of one line above or in a panel of the usual width: what is longer goes on in the next."""
 
 THEME: dict[str, Any] = {
     **sns.axes_style("whitegrid"),
@@ -71,7 +76,7 @@ def sheet(titles: Sequence[str], size: tuple[float, float] = PANEL, **margins: f
     Parameters
     ----------
     titles : sequence of str
-        Of the panels; what cannot be printed is shown as an escape.
+        Of the panels, folded where they are long; what cannot be printed is shown as an escape.
     size : (float, float)
         Width and height of one panel, in units of the view box.
     **margins : float
@@ -79,22 +84,30 @@ def sheet(titles: Sequence[str], size: tuple[float, float] = PANEL, **margins: f
     """
     across = max(1, min(ACROSS, len(titles)))
     down = max(1, math.ceil(len(titles) / across))
-    wide, high = size
+    folded_titles = [folded(title) for title in titles]
+    lines = max((title.count("\n") for title in folded_titles), default=0)
+    wide, high = size[0], size[1] + LINE * lines
     figure = Figure(figsize=(across * wide / UNITS_PER_INCH, down * high / UNITS_PER_INCH), dpi=UNITS_PER_INCH)
     edge = MARGINS | margins
+    edge["top"] += LINE * lines
     axes = []
-    for position, title in enumerate(titles):
+    for position, title in enumerate(folded_titles):
         column, row = position % across, position // across
         left = (column * wide + edge["left"]) / (across * wide)
         bottom = 1 - ((row + 1) * high - edge["bottom"]) / (down * high)
         width = (wide - edge["left"] - edge["right"]) / (across * wide)
         height = (high - edge["top"] - edge["bottom"]) / (down * high)
         panel = figure.add_axes((left, bottom, width, height))
-        panel.set_title(one_line(title), pad=8.0)
+        panel.set_title(title, pad=8.0, linespacing=1.1)
         # At the same place whatever the numbers beside it are.
         panel.yaxis.set_label_coords((16.0 - edge["left"]) / (wide - edge["left"] - edge["right"]), 0.5)
         axes.append(panel)
     return figure, axes
+
+
+def folded(text: str, letters: int = MOST_LETTERS) -> str:
+    """Return words on lines of so many letters at most; none is lost, and long ones are broken."""
+    return "\n".join(textwrap.wrap(one_line(text), letters, break_on_hyphens=False))
 
 
 def height_of(panel: Axes) -> float:

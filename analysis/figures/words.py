@@ -15,6 +15,7 @@ ALPHA, BETA = "\N{GREEK SMALL LETTER ALPHA}", "\N{GREEK SMALL LETTER BETA}"
 ASYMPTOTE = f"1/{BETA}"
 N_HALF = "n\N{VULGAR FRACTION ONE HALF}"
 """The size at which half of the asymptote is reached."""
+BEYOND = "arrow at an edge: goes on beyond it"
 MOST_DIGITS = 12
 MOST_PERCENT = 2.0
 """Ratio from which on a difference in per cent would mislead."""
@@ -149,6 +150,7 @@ def curve_caption(rows: pd.DataFrame) -> str:
     many = "of what logs say" if is_imported else "of the medians"
     words = [f"Dot: geometric mean over launches {many}" if several else f"Dot: {one}"]
     words.append(f"whisker: {count_words(cases['launches'])}" if several else count_words(cases["launches"]))
+    words.append(BEYOND)
     if several:
         words.append(f"pale dots: {'figure' if is_imported else 'median'} of each launch")
     if cases["case_status"].isin(["budget", "unstable"]).any():

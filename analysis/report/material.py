@@ -17,8 +17,9 @@ from collmark.analysis.figures.repetitions import repetitions
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fit, Fits, fit_frame
 from collmark.analysis.modes import Modes, several_modes
-from collmark.analysis.report.scatter import Scatter, scatter
+from collmark.analysis.report.scatter import Scatter, scatters
 from collmark.analysis.results import Results
+from collmark.analysis.skew import Skew, skews
 from collmark.core.case import Case
 from collmark.core.units import format_nbytes
 
@@ -41,10 +42,12 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         What each series is called beside others.
     fits : Fits
         Of all series.
+    skews : dict of Series to Skew
+        Of those whose T is the longest local duration.
     findings : tuple of Finding
         Verdicts on claims; empty where none were asked for.
-    scatter : Scatter or None
-        How launches and repetitions vary; None unless a case has two launches.
+    scatters : dict of str to Scatter
+        How launches and repetitions vary, by the marker of the records; none where no case has two launches.
     modes : tuple of Modes
         Of the cases that have several in a launch.
     repetitions : DataFrame
@@ -62,8 +65,9 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     drawn: pd.DataFrame
     curves: dict[str, str]
     fits: Fits
+    skews: dict[Series, Skew] = {}
     findings: tuple[Finding, ...] = ()
-    scatter: Scatter | None = None
+    scatters: dict[str, Scatter] = {}
     modes: tuple[Modes, ...] = ()
     repetitions: pd.DataFrame
     ranks: pd.DataFrame
@@ -107,18 +111,19 @@ def gather(results: Sequence[Results], findings: Sequence[Finding] = (), *, incl
     table = frame(results)
     fits = Fits(fits=(), refused=()) if table.empty else fit_frame(table, include_unstable=include_unstable)
     drawn = placed(with_fits(table, fits, include_unstable=include_unstable))
-    named = drawn[[*SERIES, "curve"]].drop_duplicates()
+    named = drawn[[*SERIES, "series"]].drop_duplicates()
     bare = Material(
         results=tuple(results),
         names=run_names([one.name for one in results]),
         drawn=drawn,
         curves={_key(values[:-1]): values[-1] for values in named.itertuples(index=False)},
         fits=fits,
+        skews=skews(table),
         findings=tuple(findings),
-        scatter=scatter(results, drawn),
+        scatters=scatters(results, include_unstable=include_unstable),
         modes=tuple(several_modes(results)),
         repetitions=pd.DataFrame(),
-        ranks=rank_shares(results),
+        ranks=rank_shares(results, include_unstable=include_unstable),
         include_unstable=include_unstable,
     )
     return _with_repetitions(bare)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable
 
 import msgspec
@@ -11,6 +12,7 @@ import pandas as pd
 from scipy import stats
 
 from collmark.analysis.results import Results
+from collmark.core.marker import by_marker
 from collmark.core.quantile import student_t_quantile
 from collmark.core.variance import Variance, typical, variances_of
 
@@ -26,40 +28,25 @@ class Scatter(msgspec.Struct, frozen=True, kw_only=True):
         Of launches, without what finitely many repetitions add.
     within : float
         Of repetitions inside a launch.
-    observed : float
-        Of the launches' medians, all told.
-    half_width : float
-        Relative half-width of the 95 % interval over launches.
     """
 
     between: float
     within: float
-    observed: float
-    half_width: float
 
 
-def scatter(results: Iterable[Results], drawn: pd.DataFrame) -> Scatter | None:
-    """Return how launches and repetitions vary; None unless a case has two launches.
-
-    Parameters
-    ----------
-    results : iterable of Results
-        Runs that were read.
-    drawn : DataFrame
-        The same, as :func:`collmark.analysis.figures.drawn.with_fits` returns it.
+def scatters(results: Iterable[Results], *, include_unstable: bool = False) -> dict[str, Scatter]:
+    """Return how launches and repetitions vary, by the marker of the records: measured ones, whose marker is empty, and
+    others are never taken together. None of those of which no case has two launches that count.
     """
-    variances = [variance for one in results for variance in variances_of(one.records).values()]
-    if not variances:
-        return None
-    case = typical(variances)
-    cases = drawn.drop_duplicates(["run", "tier", "case"])
-    half = (cases["center_upper"] / cases["center"] - 1).dropna()
-    return Scatter(
-        between=case.between,
-        within=case.inside,
-        observed=math.sqrt(case.observed),
-        half_width=float(half.median()) if len(half) else math.nan,
-    )
+    found: dict[str, list[Variance]] = {}
+    for one in results:
+        for marker, own in by_marker(one.records).items():
+            found.setdefault(marker, []).extend(variances_of(own, include_unstable=include_unstable).values())
+    return {marker: _scatter(typical(variances)) for marker, variances in found.items() if variances}
+
+
+def _scatter(case: Variance) -> Scatter:
+    return Scatter(between=case.between, within=case.inside)
 
 
 def between_ends(variance: Variance) -> tuple[float, float]:
@@ -73,6 +60,25 @@ def between_ends(variance: Variance) -> tuple[float, float]:
     limits = variance.observed * degrees / stats.chi2.ppf([0.975, 0.025], degrees) - variance.sampling
     lower, upper = np.sqrt(np.maximum(0.0, limits))
     return float(lower), float(upper)
+
+
+def needed_launches(cases: pd.DataFrame, half_width: float) -> int | None:
+    """Return how many launches bring half of some cases to a relative half-width; None where it would take over 999.
+
+    Parameters
+    ----------
+    cases : DataFrame
+        Those with an interval: ``center``, ``center_upper`` and ``launches``, as
+        :func:`collmark.analysis.figures.drawn.with_fits` returns them.
+    half_width : float
+        Relative.
+    """
+    counts = [
+        launches_for(math.log(upper / center) * math.sqrt(count) / student_t_quantile(0.975, count - 1), half_width)
+        for center, upper, count in cases[["center", "center_upper", "launches"]].itertuples(index=False)
+    ]
+    middle = statistics.median_high(count or math.inf for count in counts)
+    return int(middle) if math.isfinite(middle) else None
 
 
 def launches_for(between: float, half_width: float) -> int | None:

@@ -18,13 +18,13 @@ from collmark.analysis.figures.words import ABSENT, gigabytes, interval_words, m
 from collmark.analysis.models.fit import Fit
 from collmark.analysis.models.quantity import Quantity
 from collmark.analysis.report.material import Material
-from collmark.analysis.report.scatter import launches_for
+from collmark.analysis.report.scatter import needed_launches
+from collmark.analysis.report.sure import Part, count_range, parts_of, records_of, sure
 from collmark.core.case import Buffers, Cadence, Form, Scheduling
 from collmark.core.disturbance import findings as disturbances
 from collmark.core.errors import one_line
-from collmark.core.marker import NO_MEASUREMENT, Marker
-from collmark.core.numeral import counted
-from collmark.core.record import Record, Status
+from collmark.core.marker import NO_MEASUREMENT, Marker, by_marker, said_before
+from collmark.core.record import Status
 from collmark.core.units import format_nbytes
 
 LOCAL_TIERS = ("loopback", "shared-memory")
@@ -52,12 +52,7 @@ class Sentences(msgspec.Struct, frozen=True, kw_only=True):
 
 def sentences(material: Material) -> Sentences:
     """Return the three findings of some results."""
-    return Sentences(found=_found(material), sure=_sure(material), next=_next(material))
-
-
-def records_of(material: Material) -> list[Record]:
-    """Return the records of the plan, sentinels apart."""
-    return [record for one in material.results for record in one.records if record.sentinel is None]
+    return Sentences(found=_found(material), sure=sure(material), next=_next(material))
 
 
 def quantity_words(write: Callable[[float], str], quantity: Quantity | None) -> str:
@@ -105,20 +100,13 @@ def _variant(series: Series | pd.Series) -> tuple[str, ...]:
     )
 
 
-def _said_before(marker: str | None) -> str:
-    """Return how a sentence begins whose figures are not measured by collmark; empty where they are."""
-    if not marker:
-        return ""
-    return f"{marker}: " if marker == Marker.IMPORTED else f"{marker}, not measured: "
-
-
 def _leading(fit: Fit) -> str:
     series, asymptote = fit.series, fit.asymptote
     size = fit.half_size
     half = "" if size is None or size.value is None else f", half of it at {nbytes_words(size.value, *_ends(size))}"
     weak = f" (weakly known: {asymptote.weak})" if asymptote is not None and asymptote.weak else ""
     where = "" if series.simulated else f" over {series.tier_words}"
-    what = f"{_said_before(series.marker)}{series.operation}{where}"
+    what = f"{said_before(series.marker)}{series.operation}{where}"
     variant = "".join(f", {words}" for words in _variant(series) if words)
     return (
         f"{what} ({series.backend}, {placement_words(series.placement)}{variant}{_group_words(series)}) takes "
@@ -167,7 +155,7 @@ def _unfitted(material: Material, run: str, fits: list[Fit]) -> str:
     one = min((row for _index, row in rows.iterrows()), key=lambda row: len(_variant(row)))
     value = interval_words(microseconds, one["center"], one["center_lower"], one["center_upper"])
     size = f" at {format_nbytes(int(one['nbytes']))}" if one["nbytes"] else ""
-    said = f"{_said_before(one['marker'])}{one['operation']}"
+    said = f"{said_before(one['marker'])}{one['operation']}"
     variant = "".join(f", {words}" for words in _variant(one) if words)
     return f"{said} over {one['tier']}{variant} takes {value} µs{size}{_why(material, run, fits)}."
 
@@ -194,122 +182,102 @@ def _claims(material: Material) -> str:
     return f" Of the claims that records can decide: {', '.join(words)}."
 
 
-def _sure(material: Material) -> str:
-    records = records_of(material)
-    if not records:
-        return "There is nothing to be sure of."
-    counts = Counter(record.status for record in records)
-    others = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status] and status != "converged")
-    words = [f"{counts[Status.CONVERGED]} of {len(records)} records converged" + (f" ({others})." if others else ".")]
-    if counts[Status.IMPORTED] == len(records):
-        words = [f"{counted(len(records), 'figure')} of other tools, as their logs give them."]
-    launches = material.cases["launches"]
-    several = launches[launches > 1]
-    if material.scatter is None and not several.empty:
-        words.append(f"Intervals are 95 % over {_count_range(several)} launches.")
-    elif material.scatter is None:
-        words.append("One launch: no interval, and nothing says what another would give.")
-    elif several.empty:
-        words.append("No case has a time that can be believed in two launches: no interval.")
-    else:
-        between, within = percent(material.scatter.between), percent(material.scatter.within)
-        words.append(
-            f"Intervals are 95 % over {_count_range(several)} launches, which differ by {between} %; "
-            f"repetitions inside one differ by {within} % (standard deviations, median over cases)."
-        )
-    misfits = sorted(fit.rms for fit in material.fits.fits if fit.beta is not None)
-    if misfits:
-        ends = dict.fromkeys(percent(rms) for rms in (misfits[0], misfits[-1]))
-        words.append(f"The models miss by {' to '.join(ends)} % (rms).")
-    return " ".join(words)
-
-
-def _count_range(counts: pd.Series) -> str:
-    least, most = int(counts.min()), int(counts.max())
-    return str(most) if least == most else f"{least} to {most}"
-
-
 def _next(material: Material) -> str:
     records = records_of(material)
     if not records:
         return "Measure first: collmark demo, or collmark run."
-    advice = next(filter(None, (rule(material, records) for rule in _RULES)))
+    # Measurements come first: what is simulated tells nothing of what to mend.
+    part = parts_of(material)[0]
+    advice = next(filter(None, (rule(material, part) for rule in _RULES)))
     tiers = {record.evidence.tier.value for record in records}
     if tiers <= set(LOCAL_TIERS):
         advice += " Carry no figure over to a network: all ranks were on one machine."
     return advice
 
 
-def _wrong(_material: Material, records: list[Record]) -> str:
-    wrong = [record for record in records if record.status is Status.WRONG]
+def _wrong(_material: Material, part: Part) -> str:
+    wrong = [record for record in part.records if record.status is Status.WRONG]
     if not wrong:
         return ""
     case = one_line(str(wrong[0].case))
-    return f"Find out first why {len(wrong)} of {len(records)} records gave wrong results, {case} for one."
+    return f"Find out first why {len(wrong)} of {len(part.records)} records gave wrong results, {case} for one."
 
 
-def _failed(_material: Material, records: list[Record]) -> str:
-    failed = [record for record in records if record.status is Status.FAILED]
+def _failed(_material: Material, part: Part) -> str:
+    failed = [record for record in part.records if record.status is Status.FAILED]
     if not failed:
         return ""
     return f"Look at the {len(failed)} records that failed, {one_line(str(failed[0].case))} first (see warnings)."
 
 
-def _tested(_material: Material, records: list[Record]) -> str:
-    if any(record.marker is not Marker.TEST for record in records):
+def _tested(_material: Material, part: Part) -> str:
+    if part.marker != Marker.TEST:
         return ""
     return f"Measure with a GPU for each rank: {NO_MEASUREMENT[Marker.TEST]}."
 
 
-def _scheduler(_material: Material, records: list[Record]) -> str:
-    over = [r for r in records if r.oversubscribed and r.case.scheduling is Scheduling.OTHER]
+def _scheduler(_material: Material, part: Part) -> str:
+    over = [r for r in part.records if r.oversubscribed and r.case.scheduling is Scheduling.OTHER]
     if not over:
         return ""
     return (
-        f"In {len(over)} of {len(records)} records more threads ran than there are cores: they time the scheduler. "
-        "Repeat with --scheduling fifo --bind cores, or with fewer ranks."
+        f"In {len(over)} of {len(part.records)} records more threads ran than there are cores: they time the "
+        "scheduler. Repeat with --scheduling fifo --bind cores, or with fewer ranks."
     )
 
 
-def _single(material: Material, records: list[Record]) -> str:
-    if (material.cases["launches"] > 1).any() or material.scatter is not None:
+def _single(_material: Material, part: Part) -> str:
+    if (part.cases["launches"] > 1).any() or part.scatter is not None:
         return ""
-    if all(record.imported is not None for record in records):
+    if part.marker == Marker.IMPORTED:
         return "Import several logs of each case with --as-launches: one launch gives no interval."
     return "Repeat with --launches 5: one launch gives no interval."
 
 
-def _unstable(_material: Material, records: list[Record]) -> str:
-    number = sum(record.status is Status.UNSTABLE for record in records)
-    if number <= MOST_UNSTABLE * len(records):
+def _unstable(_material: Material, part: Part) -> str:
+    number = sum(record.status is Status.UNSTABLE for record in part.records)
+    if number <= MOST_UNSTABLE * len(part.records):
         return ""
-    return f"Look for what disturbs the machine: {number} of {len(records)} records are unstable."
+    return f"Look for what disturbs the machine: {number} of {len(part.records)} records are unstable."
 
 
-def _disturbed(material: Material, _records: list[Record]) -> str:
-    said = [words for one in material.results for words in disturbances(one.run, one.records)]
+def _disturbed(material: Material, part: Part) -> str:
+    runs = ((one.run, by_marker(one.records).get(part.marker)) for one in material.results)
+    said = [
+        words
+        for run, records in runs
+        if records
+        for words in disturbances(run, records, include_unstable=material.include_unstable)
+    ]
     return f"Look at this first: {one_line(said[0])}." if said else ""
 
 
-def _wide(material: Material, _records: list[Record]) -> str:
-    found = material.scatter
-    if found is None or not found.half_width > WANTED:
+def _wide(_material: Material, part: Part) -> str:
+    known = part.cases[part.cases["center_upper"].notna()]
+    half_width = (known["center_upper"] / known["center"] - 1).median()
+    if part.scatter is None or not half_width > WANTED:
         return ""
-    needed = launches_for(found.observed, WANTED)
+    needed = needed_launches(known, WANTED)
     if needed is None:
         return "Look for what differs between launches: no number of them would make these intervals narrow."
+    wide = f"these have ±{percent(half_width)} % in the median over cases"
+    if needed <= known["launches"].max():
+        return (
+            f"Repeat the cases that have few launches ({count_range(known['launches'])} now): about {needed} of each "
+            f"give half of them intervals of ±{percent(WANTED)} %; {wide}."
+        )
     return (
-        f"For intervals of ±{percent(WANTED)} % take about {needed} launches, if they go on to differ as these did "
-        f"(--launches {needed}); these have ±{percent(found.half_width)} % in the median over cases."
+        f"For intervals of ±{percent(WANTED)} % in half of the cases take about {needed} launches, if they go on to "
+        f"differ as these did (--launches {needed}); {wide}."
     )
 
 
-def _misfit(material: Material, _records: list[Record]) -> str:
-    bad = [fit.series.operation for fit in material.fits.fits if not fit.describes]
+def _misfit(_material: Material, part: Part) -> str:
+    bad = [fit.series.operation for fit in part.fits if not fit.describes]
     return f"Use the measured times of {', '.join(dict.fromkeys(bad))}: no model describes them." if bad else ""
 
 
-def _quiet(_material: Material, _records: list[Record]) -> str:
+def _quiet(_material: Material, _part: Part) -> str:
     return "Nothing that was looked for disturbed these figures: use them within the sizes measured."
 
 

@@ -1,11 +1,15 @@
 """What is said after a run can be pasted, and shows what comes from a file without obeying it."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
+from tests.prove.modes_draws import distribution
 
 from collmark.cli.conclusion import next_command, program, resume_command
 
@@ -67,6 +71,26 @@ def test_the_last_object_of_a_run_holds_who_is_late(cli: Callable[..., Any]) -> 
     assert (late["end"], late["rank"], late["host"], late["cases"]) == ("entered", 1, "simulated", 1)
     assert late["share"]["interval"]["over"] == "launches"
     assert json.loads(cli(*RUN, "--json").out.splitlines()[-1])["stragglers"] == []
+
+
+def test_several_modes_are_told_wherever_a_run_is_shown(cli: Callable[..., Any]) -> None:
+    first = " ".join(cli(*RUN, "--launches", "2").err.split())
+    assert "several modes" not in first
+    (path,) = Path("results").glob("*/records.jsonl")
+    two = np.concatenate([np.full(60, 1e-5), np.full(40, 2e-5)]) * np.exp(np.linspace(-0.03, 0.03, 100))
+    lines = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        record["timing"]["histogram"] = msgspec.to_builtins(distribution(two))
+        lines.append(json.dumps(record) + "\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    words = "several modes of T inside a launch in 1 case, whose median is the time of one of them or of none"
+    said = " ".join(cli("list", "latest").err.split())
+    assert re.search(rf"{words}: SIMULATED all_reduce 64 B float32: 9\.82 us in 60 %, 20\.2 us in 40 %", said)
+    assert words in " ".join(cli("report", "latest", "--format", "md").out.split())
+    (told,) = cli("list", "latest", "--json").json["modes"]
+    assert [round(share["value"], 1) for share in told["shares"]] == [0.6, 0.4]
+    assert json.loads(cli(*RUN, "--json").out.splitlines()[-1])["modes"] == []
 
 
 def test_what_stands_in_a_file_moves_no_cursor(cli: Callable[..., Any]) -> None:

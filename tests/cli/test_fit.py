@@ -1,5 +1,6 @@
 """``collmark fit``: the table, its words, and its JSON."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,8 +49,32 @@ def test_weak_and_refused_are_said(cli: Callable[..., Any]) -> None:
     cli(*SIMULATED, *PLANTED, "--sizes", "16B,4KiB", "--launches", "1", "--label", "two")
     short = cli("fit", "short")
     assert "one launch: no interval" in " ".join(short.out.split())
-    assert "beta is" in short.err
-    assert "alpha and beta need at least 3" in " ".join(cli("fit", "two").err.split())
+    assert re.search(r"note: beta is weak: all_reduce \(.* above n1/2", " ".join(short.err.split()))
+    said = " ".join(cli("fit", "two").err.split())
+    assert "note: no fit: all_reduce, stream (2 sizes: alpha and beta need at least 3)" in said
+
+
+SHORT = ("--simulate", "alpha=2e-5", "--simulate", "beta=1e-9")
+VARIANTS = ("--cadence", "isolated,streaming", "--buffers", "same,rotated", "--dtype", "float32,float64")
+
+
+def notes_of(text: str) -> list[str]:
+    return [" ".join(note.split()) for note in text.split("note: ")[1:]]
+
+
+def test_alike_notes_are_said_once_and_variants_are_named_where_they_differ(cli: Callable[..., Any]) -> None:
+    cli("run", "--backend", "simulated", "--ranks", "2", "--operation", "all_reduce", *SHORT, *VARIANTS,
+        "--sizes", "16B:64KiB:x8", "--launches", "1", "--label", "many")  # fmt: skip
+    assert len(cli("fit", "many", "--json").json["fits"]) == 8
+    short, long = notes_of(cli("fit", "many").err), notes_of(cli("-v", "fit", "many").err)
+    # One note for each thing to say, and not one for each curve.
+    assert len({note.partition(":")[0] for note in short}) == len(short) <= 2
+    (note,) = (one for one in short if one.startswith("beta is weak"))
+    assert re.search(r"all_reduce float(32|64) (isolated|streaming) (same|rotated) buffers", note)
+    assert re.search(r" and \d more", note)
+    (whole,) = (one for one in long if one.startswith("beta is weak"))
+    names = re.findall(r"all_reduce float\d\d \w+ \w+ buffers", whole)
+    assert len(names) == len(set(names)) == 8
 
 
 def test_run_without_records_has_nothing_to_fit(cli: Callable[..., Any]) -> None:

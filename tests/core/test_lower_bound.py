@@ -9,12 +9,13 @@ import pytest
 from tests.analysis.made import case_of, curve, record_of, replaced
 
 from collmark.core.case import Case
-from collmark.core.lower_bound import imbalance, is_uneven, of_bound
+from collmark.core.lower_bound import imbalance, is_uneven, of_bound, reason_words
 from collmark.core.matrix import learn, pack
 from collmark.core.operation import Estimand, Exchange
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.record import Record, Sentinel, Status
 from collmark.core.statistics import log_t_interval
+from collmark.core.units import format_about_nbytes
 
 ALPHA, BETA = 20e-6, 1e-9
 SIZES = (1024, 4096, 16384, 65536, 262144)
@@ -138,7 +139,76 @@ def test_steady_measurements_enter_and_others_do_not() -> None:
     both = of_bound([*even(), own, replaced(slow, status=Status.UNSTABLE)], include_unstable=True)[case.key]
     assert both.value == pytest.approx((1.1 / 9) ** 0.5)
     wrong = of_bound([*even(), own, replaced(slow, status=Status.WRONG, timing=None)])[case.key]
-    assert (wrong.value, wrong.reason) == (None, "no steady time")
+    assert (wrong.value, wrong.reason) == (None, "wrong result in 1 of 2 launches")
+
+
+def without(launch: int, nbytes: int) -> list[Record]:
+    """Return even records of two launches, one of which is unstable."""
+    return [
+        replaced(r, status=Status.UNSTABLE) if (r.launch, r.case.nbytes) == (launch, nbytes) else r
+        for r in even(levels=(1.0, 1.1))
+    ]
+
+
+def test_neighbours_that_were_unstable_in_other_launches_are_the_reason_and_not_their_sizes() -> None:
+    case = uneven(3000)
+    assert 512 < busiest(case) < 2048
+    own = [record_of(case, 1e-4, launch) for launch in (1, 2)]
+    # The one smaller neighbour is unstable in the first launch, the case itself in the second.
+    records = [*without(1, 1024), own[0], replaced(own[1], status=Status.UNSTABLE)]
+    (found,) = of_bound(records).values()
+    assert (found.value, found.against) == (None, "uniform all_to_all_v")
+    assert found.reason == (
+        f"{format_about_nbytes(busiest(case))} at the busiest rank: no launch has a steady time both of it and of "
+        "uniform all_to_all_v around: add launches"
+    )
+    assert of_bound(records, include_unstable=True)[case.key].value is not None
+    assert of_bound([*without(1, 1024), *own])[case.key].value is not None
+
+
+def test_even_traffic_without_a_steady_time_was_there_all_the_same() -> None:
+    case = uneven(5000)
+    unsteady = [replaced(r, status=Status.UNSTABLE) for r in even()]
+    own = record_of(case, line(case))
+    (found,) = of_bound([*unsteady, own]).values()
+    assert "no launch has a steady time both of it and of uniform all_to_all_v around" in found.reason
+    # What is steady beside it serves.
+    assert of_bound([*unsteady, *even("all_to_all"), own])[case.key].against == "all_to_all"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"status": Status.UNSTABLE}, "no steady time: 2 unstable"),
+        ({"status": Status.FAILED, "timing": None, "ranks": None}, "no steady time: 2 failed"),
+        ({"seconds": 0.0}, "no steady time: 2 without a time"),
+    ],
+)
+def test_a_case_without_a_time_says_what_became_of_it(changes: dict[str, object], reason: str) -> None:
+    case = uneven(5000)
+    seconds = changes.pop("seconds", 1e-4)
+    own = [replaced(record_of(case, seconds, launch), **changes) for launch in (1, 2)]  # type: ignore[arg-type]
+    (found,) = of_bound([*even(), *own]).values()
+    assert found.reason == reason
+
+
+def test_the_longest_local_duration_may_be_what_is_missing() -> None:
+    case = uneven(16384, f"file:{learn(pack('one way', ((0, 16384), (0, 0))))}")
+    (found,) = of_bound([*even(levels=(1.0,)), replaced(record_of(case, line(case)), ranks=None)]).values()
+    assert found.reason == (
+        "T is the longest local duration here, and uniform all_to_all_v or the case itself has none above 0"
+    )
+
+
+def test_each_reason_is_said_with_the_cases_that_it_is_true_of() -> None:
+    small, large = uneven(64), uneven(SIZES[-1], swap(SIZES[-1] * 2))
+    records = [*even(), record_of(small, 1e-4), record_of(large, 1e-4), record_of(uneven(5000), line(uneven(5000)))]
+    said = reason_words(of_bound(records), records)
+    assert len(said) == 2
+    assert said[0].startswith(f"1 ragged case without a share of the lower bound ({small}): ")
+    assert "of uniform all_to_all_v only 512 B to 128 KiB: add sizes around it" in said[0]
+    assert f"({large})" in said[1]
+    assert reason_words(of_bound(even()), even()) == []
 
 
 def test_where_one_side_may_be_left_early_both_are_the_longest_local_duration() -> None:

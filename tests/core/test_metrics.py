@@ -6,10 +6,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.analysis.made import case_of, record_of, replaced
 
 from collmark.core.case import Case
-from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
+from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth, counted_records
 from collmark.core.placement import Placement
+from collmark.core.record import Record, Sentinel, Status
+from collmark.workflow.listing import summarise
 
 CASE = Case(
     operation="all_reduce",
@@ -64,3 +67,38 @@ def test_dimensions(nbytes: int, seconds: float, factor: float) -> None:
     assert slower is not None
     assert bandwidth * seconds == pytest.approx(nbytes)
     assert slower * factor == pytest.approx(bandwidth)
+
+
+def statuses(*found: Status) -> list[Record]:
+    """Return records of one case, a launch for each status; a wrong or failed one has no time."""
+    timeless = (Status.WRONG, Status.FAILED)
+    return [
+        replaced(record_of(case_of(), None if status in timeless else launch * 1e-4, launch), status=status)
+        for launch, status in enumerate(found, 1)
+    ]
+
+
+STEADY, UNSTABLE = Status.CONVERGED, Status.UNSTABLE
+
+
+@pytest.mark.parametrize(
+    ("found", "launches"),
+    [
+        ((STEADY, UNSTABLE, Status.BUDGET, Status.FAILED), [1, 3]),
+        ((UNSTABLE, UNSTABLE), [1, 2]),
+        ((STEADY, Status.WRONG), []),
+        ((Status.FAILED,), []),
+    ],
+)
+def test_the_launches_that_count_are_those_of_the_table(found: tuple[Status, ...], launches: list[int]) -> None:
+    records = statuses(*found)
+    sentinel = replaced(records[0], sentinel=Sentinel.END, launch=9)
+    counted = [record.launch for own in counted_records([*records, sentinel]).values() for record in own]
+    assert counted == launches
+    (row,) = summarise([case_of()], records)
+    assert row.launches == len(launches)
+
+
+def test_unstable_launches_count_where_that_is_asked_for() -> None:
+    (counted,) = counted_records(statuses(STEADY, UNSTABLE), include_unstable=True).values()
+    assert [record.launch for record in counted] == [1, 2]

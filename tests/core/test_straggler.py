@@ -10,7 +10,7 @@ from tests.analysis.report.conftest import with_launches
 from tests.prove.straggler_draws import DELAY, EVERYTHING_MATTERS, Setting, draw_run
 
 from collmark.core.case import Cadence
-from collmark.core.record import Clock, Ranks, Record, Run, Sentinel
+from collmark.core.record import Clock, Ranks, Record, Run, Sentinel, Status
 from collmark.core.straggler import End, Straggler, absence_words, straggler_words, stragglers
 
 T = 100e-6
@@ -45,7 +45,7 @@ def run_of(records: list[Record]) -> Run:
 
 
 def test_a_late_rank_has_its_figures_over_launches() -> None:
-    records = records_of(late(0.8, 10.5e-6), late(0.9, 20e-6), late(1.0, 29.5e-6))
+    records = records_of(late(0.8, 17e-6), late(0.9, 20e-6), late(1.0, 23e-6))
     (one,) = found(records)
     assert (one.end, one.rank, one.ranks, one.host, one.what) == (End.ENTERED, 1, 2, "plain", "gloo 1x2")
     assert (one.cases, one.judged) == (1, 1)
@@ -56,8 +56,26 @@ def test_a_late_rank_has_its_figures_over_launches() -> None:
     assert (one.seconds.value, one.relative.value) == pytest.approx((20e-6, 0.2))
     assert straggler_words(one) == (
         "rank 1 (plain) enters late in 1 of 1 case (gloo 1x2): last in 90 [65, 100] % of repetitions (chance 50 %), "
-        "by 20.0 [-3.60, 43.6] us, 20 [-4, 44] % of T (p < 1e-06; 95 % over 3 launches)"
+        "by 20.0 [12.5, 27.5] us, 20 [13, 27] % of T (p < 1e-06; 95 % over 3 launches)"
     )
+
+
+def test_a_delay_on_which_launches_do_not_agree_names_nobody() -> None:
+    # On the mean a fifth of T, and over 10 % of T in every launch: the interval is [-3.6, 43.6] us.
+    records = records_of(late(0.8, 10.5e-6), late(0.9, 20e-6), late(1.0, 29.5e-6))
+    assert not found(records)
+    assert absence_words(run_of(records), records).endswith("with a delay above 0 over launches (95 %)")
+
+
+def test_launches_that_the_table_leaves_out_name_nobody() -> None:
+    quiet, slow = records_of(ranks_of()), records_of(*[late()] * 10)[1:]
+    unstable = [replaced(record, status=Status.UNSTABLE) for record in slow]
+    assert not found([*quiet, *unstable])
+    assert stragglers(run_of([*quiet, *unstable]), [*quiet, *unstable], include_unstable=True)
+    # Where all are unstable the table has nothing else, and says so.
+    assert found(unstable)
+    wrong = replaced(quiet[0], status=Status.WRONG, timing=None)
+    assert not found([wrong, *slow])
 
 
 def test_of_calls_back_to_back_the_delay_is_weighed_against_the_batch() -> None:
@@ -135,7 +153,7 @@ def test_nobody_is_said_to_be_late() -> None:
     records = records_of(ranks_of(), ranks_of())
     assert absence_words(run_of(records), records) == (
         "no straggler: in 1 case no rank enters or leaves last by over 10 % of T more often than chance explains "
-        "(p > 0.001)"
+        "(p > 0.001), with a delay above 0 over launches (95 %)"
     )
     assert absence_words(run_of(records), records_of(late())) == ""
 

@@ -10,7 +10,7 @@ from tests.analysis.made import case_of, curve, record_of, replaced, timing_of
 from tests.prove.variance_draws import Spread, draw_variance
 
 from collmark.core.operation import Estimand
-from collmark.core.record import Sentinel
+from collmark.core.record import Sentinel, Status
 from collmark.core.variance import Variance, pooled, typical, variance_of, variances_of
 
 DRAWS = 200
@@ -45,6 +45,16 @@ def test_sentinels_do_not_count() -> None:
     records = curve(sizes=(64,), levels=(1.0, 1.1))
     again = [replaced(record, sentinel=Sentinel.END) for record in curve(sizes=(64,), levels=(5.0, 9.0))]
     assert variances_of([*records, *again]) == variances_of(records)
+
+
+def test_launches_that_the_table_leaves_out_do_not_count() -> None:
+    steady = curve(sizes=(64,), levels=(1.0, 1.1))
+    slow = [replaced(r, launch=3, status=Status.UNSTABLE) for r in curve(sizes=(64,), levels=(9.0,))]
+    assert variances_of([*steady, *slow]) == variances_of(steady)
+    assert variances_of([*steady, *slow], include_unstable=True) != variances_of(steady)
+    assert not variances_of([*steady, replaced(slow[0], status=Status.WRONG)])
+    unstable = [replaced(r, status=Status.UNSTABLE) for r in steady]
+    assert variances_of(unstable) == variances_of(steady)
 
 
 def test_an_odd_case_moves_the_mean_and_not_the_median() -> None:

@@ -7,15 +7,18 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from tests.analysis.made import case_of, record_of, timing_of
+from tests.analysis.made import case_of, record_of, results_of, timing_of
 
 from collmark.analysis.figures.repetitions import repetitions
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import fit_frame
 from collmark.analysis.points import points
+from collmark.analysis.report.content import Table
 from collmark.analysis.report.index import sections_of
 from collmark.analysis.report.material import gather
+from collmark.analysis.report.sections.fits import fits as fits_section
 from collmark.analysis.results import load
+from collmark.analysis.skew import skews
 from collmark.cli.conclusion import summary_lines
 from collmark.cli.fit_table import remarks
 from collmark.cli.table import result_columns
@@ -26,6 +29,7 @@ from collmark.core.placement import Placement
 from collmark.core.plan import Plan
 from collmark.core.record import Clock, ClockModel, Record, Sentinel
 from collmark.core.store import RunFolder
+from collmark.core.units import format_microseconds
 from collmark.core.variance import variances_of
 from collmark.workflow.interruption import StopSignals
 from collmark.workflow.listing import summarise
@@ -140,7 +144,35 @@ def test_a_curve_that_mixes_them_is_d_max_and_says_so(simulated: RunFolder) -> N
     assert set(points(table)["estimand"]) == {"D_max"}
     (fit,) = fit_frame(table).fits
     assert fit.series.estimand == "D_max"
-    assert any("T is D_max, skew included" in remark for remark in remarks(fit))
+    told = dict(remarks(fit, skews(table)[fit.series]))
+    (how,) = (how for what, how in told.items() if what.startswith("T is D_max, skew included"))
+    own = table[table["sentinel"] == ""]
+    assert how == (
+        f"ranks enter {format_microseconds(own['skew'].median())} us apart in the median, clocks are off by at most "
+        f"{format_microseconds(own['clock_error'].max())} us"
+    )
+
+
+def test_the_skew_stands_beside_fits_that_hold_it_and_beside_no_other() -> None:
+    sizes = (SHORT, SHORT * 32, LONG)
+    mixed = [told(size, size * 1e-9, launch, D_MAX if size == SHORT else L) for size in sizes for launch in (1, 2)]
+    mixed = [_with_skew(r, 4e-6 if r.timing and r.timing.estimand is L else None) for r in mixed]
+    table = frame([results_of(mixed)])
+    ((series, skew),) = skews(table).items()
+    assert series.estimand == "D_max"
+    # 2 % of L at the largest size bound the clocks; ranks could be compared at two of three sizes.
+    assert (skew.seconds, skew.error) == pytest.approx((4e-6, 0.02 * LONG * 1e-9))
+    material = gather([results_of(mixed)])
+    (table_of_fits,) = (b for b in fits_section(material).blocks if isinstance(b, Table))  # type: ignore[union-attr]
+    remark = table_of_fits.rows[0][-1].text
+    assert "T is D_max, skew included (ranks enter 4.00 us apart in the median, clocks are off by at most" in remark
+    assert skews(frame([results_of([told(size, size * 1e-9, 1, L) for size in sizes])])) == {}
+    assert skews(frame([])) == {}
+
+
+def _with_skew(record: Record, skew: float | None) -> Record:
+    assert record.ranks is not None
+    return msgspec.structs.replace(record, ranks=msgspec.structs.replace(record.ranks, skew=skew))
 
 
 def test_a_stored_model_must_fit_together() -> None:

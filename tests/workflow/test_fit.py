@@ -33,7 +33,7 @@ def test_two_folders_of_one_name_are_two_runs(folder: Path, tmp_path: Path) -> N
     shutil.copytree(folder, other)
     results = load_runs([str(folder), str(other)])
     assert [one.name for one in results] == ["run", str(other)]
-    fits = fit_runs(results).fits
+    fits = fit_runs(results)[0].fits
     assert [fit.launches for fit in fits] == [2, 2]
     first, second = (msgspec.structs.replace(fit, series=fits[0].series) for fit in fits)
     assert first == second

@@ -5,18 +5,23 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from collmark.analysis.claims.judge import judge
+from collmark.analysis.claims.table import load_table
+from collmark.analysis.models import solve
 from collmark.analysis.report.write import Format
 from collmark.core.errors import UsageError
 from collmark.core.store import RECORDS_FILE, RunFolder
-from collmark.workflow.fit import load_runs
+from collmark.workflow.fit import fit_runs, load_runs
 from collmark.workflow.report import (
     FILE,
     default_file,
     main_findings,
     make_report,
+    material_of,
     read_format,
 )
 
@@ -49,6 +54,20 @@ def test_a_report_is_a_pure_function_of_its_runs(simulate: Simulate) -> None:
     assert first.sections[0] == "summary"
     assert "claims" in first.sections
     assert all(picture.startswith("SIMULATED") for picture in first.pictures)
+
+
+def test_every_curve_is_fitted_once_and_judged_as_it_would_be_alone(
+    simulate: Simulate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = load_runs([str(simulate(sizes="64B:64KiB:x8").path)])
+    watched = mock.Mock(side_effect=solve.solve)
+    monkeypatch.setattr("collmark.analysis.models.fit.solve", watched)
+    material = material_of(results)
+    once = watched.call_count
+    fit_runs(results)
+    assert once == watched.call_count - once > 0
+    table = load_table()
+    assert list(material.findings) == judge(table.claims, table.rules, results)
 
 
 def test_a_report_lies_with_its_first_run(simulate: Simulate) -> None:

@@ -30,17 +30,22 @@ class Material:
         Label of each run by the name of its folder.
     include_unstable : bool
         Let unstable records enter.
+    fits : Fits or None
+        Of its series, where they are known; they are worked out where not.
     """
 
-    def __init__(self, table: pd.DataFrame, labels: dict[str, str], *, include_unstable: bool = False) -> None:
+    def __init__(
+        self, table: pd.DataFrame, labels: dict[str, str], *, include_unstable: bool = False, fits: Fits | None = None
+    ) -> None:
         self._table = table
         self._labels = labels
         self._include_unstable = include_unstable
+        self._fits = fits
 
     @cached_property
     def curves(self) -> tuple[Curve, ...]:
         """Every series of the records."""
-        return self._curves(self._table)
+        return self._curves(self._table, self._fits)
 
     @cached_property
     def longest(self) -> tuple[Curve, ...]:
@@ -52,17 +57,19 @@ class Material:
         table = self._table.copy()
         bracketed = table["estimand"].isin([Estimand.LAST_IN_LAST_OUT.value, Estimand.FIRST_IN_LAST_OUT.value])
         rows = bracketed & table["longest"].notna()
+        if not rows.any():
+            return self.curves
         table.loc[rows, "seconds"] = table.loc[rows, "longest"]
         table.loc[rows, ["lower", "upper"]] = np.nan
         table.loc[rows, "estimand"] = Estimand.LONGEST_LOCAL.value
         return self._curves(table)
 
-    def _curves(self, table: pd.DataFrame) -> tuple[Curve, ...]:
+    def _curves(self, table: pd.DataFrame, fits: Fits | None = None) -> tuple[Curve, ...]:
         # Groups that communicate at once disturb each other: what a link does, it does for one group alone.
         table = table[table["company"] != Company.TOGETHER.value]
         if table.empty:
             return ()
-        fits = fit_frame(table, include_unstable=self._include_unstable)
+        fits = fit_frame(table, include_unstable=self._include_unstable) if fits is None else fits
         cases = points(table, include_unstable=self._include_unstable)
         entering = {tuple(row) for row in cases.loc[cases["enters"], [*SERIES, "case"]].itertuples(index=False)}
         found = []
@@ -95,7 +102,9 @@ def _series(key: tuple[object, ...]) -> Series:
     return msgspec.convert(dict(zip(SERIES, plain, strict=True)), Series)
 
 
-def gather(results: Iterable[Results], *, include_unstable: bool = False) -> tuple[Material, Material]:
+def gather(
+    results: Iterable[Results], *, include_unstable: bool = False, fits: Fits | None = None
+) -> tuple[Material, Material]:
     """Return what was measured, and apart from it what was simulated.
 
     Parameters
@@ -104,12 +113,14 @@ def gather(results: Iterable[Results], *, include_unstable: bool = False) -> tup
         Runs, each with a name of its own.
     include_unstable : bool
         Let unstable records enter.
+    fits : Fits or None
+        Of all series of these runs, where they are known: a fit looks at no series but its own.
     """
     runs = list(results)
     labels = {one.name: one.run.label for one in runs}
     table = frame(runs)
     simulated = table["simulated"].astype(bool)
     return (
-        Material(table[~simulated].reset_index(drop=True), labels, include_unstable=include_unstable),
-        Material(table[simulated].reset_index(drop=True), labels, include_unstable=include_unstable),
+        Material(table[~simulated].reset_index(drop=True), labels, include_unstable=include_unstable, fits=fits),
+        Material(table[simulated].reset_index(drop=True), labels, include_unstable=include_unstable, fits=fits),
     )

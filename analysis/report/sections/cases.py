@@ -11,7 +11,6 @@ from collmark.analysis.report.material import Material
 from collmark.core.units import format_nbytes
 
 ANCHOR = "cases"
-HEADINGS = {"curve": "series", "dtype": "dtype"}
 KEYS = ("run", "tier", "case")
 """What tells cases of several runs apart."""
 
@@ -21,14 +20,14 @@ def cases(material: Material) -> Section | None:
     rows = material.cases.to_dict("records")
     if not rows:
         return None
-    curves, dtypes = {one["curve"] for one in rows}, {one["dtype"] for one in rows if one["nbytes"]}
+    curves, dtypes = {one["series"] for one in rows}, {one["dtype"] for one in rows if one["nbytes"]}
     # What is the same everywhere is said once, above.
     same = ", ".join(sorted(curves if len(curves) == 1 else ())) + ", ".join(
         ("", *(dtypes if len(dtypes) == 1 else ()))
     )
-    told = [name for name, found in (("curve", curves), ("dtype", dtypes)) if len(found) > 1]
+    told = [name for name, found in (("series", curves), ("dtype", dtypes)) if len(found) > 1]
     headings = (
-        name_heading("operation"), *(name_heading(HEADINGS[name]) for name in told), Heading(name="nbytes"),
+        name_heading("operation"), *(name_heading(name) for name in told), Heading(name="nbytes"),
         *with_interval("T", "µs"), Heading(name="algbw", unit="GB/s"), Heading(name="busbw", unit="GB/s"),
         Heading(name="T / model"), Heading(name="launches"), Heading(name="wrong"), name_heading("status"),
     )  # fmt: skip

@@ -90,7 +90,7 @@ def _carrier(material: Material) -> Drawing | None:
         panel = rows.loc[rows["nbytes"] > 0, "panel"].head(1)
     else:
         own = (rows["operation"] == leading.series.operation) & (rows["run"] == leading.series.run)
-        panel = rows.loc[own & (rows["curve"] == material.curve_of(leading.series)), "panel"].head(1)
+        panel = rows.loc[own & (rows["series"] == material.curve_of(leading.series)), "panel"].head(1)
     if panel.empty:
         return None
     drawing = picture("bandwidth", rows[rows["panel"] == panel.iloc[0]], "cases", anchor="carrier")

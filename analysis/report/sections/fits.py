@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from collmark.analysis.figures.place import series_names
 from collmark.analysis.figures.words import ALPHA, ASYMPTOTE, BETA, N_HALF, gigabytes, microseconds, percent
-from collmark.analysis.models.fit import Fit, Refused
+from collmark.analysis.models.fit import Fit
 from collmark.analysis.models.hockney import HOCKNEY
 from collmark.analysis.report.cells import (
     name_heading,
@@ -15,6 +18,7 @@ from collmark.analysis.report.cells import (
 from collmark.analysis.report.content import Block, Cell, Heading, Items, Mark, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
+from collmark.analysis.skew import Skew, skew_words
 from collmark.core.operation import Estimand
 from collmark.core.units import format_nbytes
 
@@ -31,8 +35,7 @@ def fits(material: Material) -> Section | None:
     if found.fits:
         blocks.append(fits_table(material))
     if found.refused:
-        lines = tuple(Text(lead=_name(material, one), words=one.reason) for one in found.refused)
-        blocks += [Text(words="Not fitted:"), Items(items=lines)]
+        blocks += [Text(words="Not fitted:"), Items(items=tuple(_refused(material)))]
     rows = material.drawn[(material.drawn["nbytes"] > 0) & material.drawn["fitted"]]
     drawing = picture("residuals", rows, "cases") if len(rows) else None
     if drawing is not None:
@@ -40,8 +43,15 @@ def fits(material: Material) -> Section | None:
     return Section(anchor=ANCHOR, title="Fits", question=QUESTION, blocks=tuple(blocks))
 
 
-def _name(material: Material, one: Fit | Refused) -> str:
-    return f"{one.series.operation}, {material.curve_of(one.series)}"
+def _refused(material: Material) -> Iterator[Text]:
+    """Yield each reason once, with the series that it is true of."""
+    found = material.fits
+    names = series_names([*(fit.series for fit in found.fits), *(one.series for one in found.refused)])
+    alike: dict[str, list[str]] = {}
+    for one in found.refused:
+        alike.setdefault(one.reason, []).append(names[one.series])
+    for reason, own in alike.items():
+        yield Text(lead=reason, words=", ".join(own))
 
 
 def fits_table(material: Material) -> Table:
@@ -65,11 +75,14 @@ def fits_table(material: Material) -> Table:
         f"bandwidth that large sizes come near. {interval} Misfit: measured over model, rms and worst. Where nothing "
         f"else is said the model is a line: T = {ALPHA} + bus bytes x {BETA}. A model holds inside its range.",
         headings=headings,
-        rows=tuple(_row(fit, curve if is_told else "") for fit, curve in zip(material.fits.fits, curves, strict=True)),
+        rows=tuple(
+            _row(fit, curve if is_told else "", material.skews.get(fit.series))
+            for fit, curve in zip(material.fits.fits, curves, strict=True)
+        ),
     )
 
 
-def _row(fit: Fit, curve: str) -> tuple[Cell, ...]:
+def _row(fit: Fit, curve: str, skew: Skew | None) -> tuple[Cell, ...]:
     sized = fit.beta is not None
     return (
         Cell(text=" ".join(filter(None, (fit.series.operation, fit.series.marker)))),
@@ -82,11 +95,11 @@ def _row(fit: Fit, curve: str) -> tuple[Cell, ...]:
         Cell(text=percent(fit.rms), mark=Mark.NONE if fit.describes else Mark.BAD),
         Cell(text=f"{percent(fit.worst)} at {format_nbytes(fit.worst_at)}" if sized else percent(fit.worst)),
         Cell(text=f"{format_nbytes(fit.first)} to {format_nbytes(fit.last)}" if sized else "no size"),
-        Cell(text=remarks(fit), mark=Mark.NONE if fit.describes else Mark.BAD),
+        Cell(text=remarks(fit, skew), mark=Mark.NONE if fit.describes else Mark.BAD),
     )
 
 
-def remarks(fit: Fit) -> str:
+def remarks(fit: Fit, skew: Skew | None = None) -> str:
     """Return what a reader must know before using a fit."""
     words = [] if fit.describes else ["does not describe the times: no verdict rests on it"]
     if fit.model != HOCKNEY.name:
@@ -95,7 +108,8 @@ def remarks(fit: Fit) -> str:
     if fit.series.origin:
         words.append(f"T as {fit.series.origin}")
     if fit.series.estimand == Estimand.LONGEST_LOCAL:
-        words.append("T is D_max, skew included")
+        told = skew_words(skew)
+        words.append(f"T is D_max, skew included{f' ({told})' if told else ''}")
     if fit.cliffs:
         words.append(f"left out: {fit.cliff_words}")
     named = {ALPHA: fit.alpha, ASYMPTOTE: fit.asymptote}

@@ -54,6 +54,7 @@ def _rows(material: Material, one: Modes) -> Iterator[tuple[Cell, ...]]:
     case = one.case
     name = f"{material.names[one.run]}: " if len(material.results) > 1 else ""
     words = f"{name}{case.operation}" + (f", {format_nbytes(case.nbytes)}" if case.nbytes else "")
+    words = f"{words} {one.marker}".rstrip()
     for number, (seconds, share) in enumerate(zip(one.seconds, one.shares, strict=True), 1):
         yield (
             Cell(text=words), Cell(text=f"{one.several} of {one.launches}"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from collmark.analysis.figures.words import ABSENT
 from collmark.analysis.report.cells import SIMULATED, name_heading, value_cells, with_interval
 from collmark.analysis.report.content import Block, Cell, Heading, Items, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.results import Results
-from collmark.core.lower_bound import Reached, imbalance, of_bound
+from collmark.core.lower_bound import Reached, imbalance, of_bound, reason_words
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import format_about_nbytes, format_nbytes
 
@@ -24,7 +24,8 @@ WORDS = (
 
 def ragged(material: Material) -> Section | None:
     """Return shares of the lower bound; None where no traffic is uneven."""
-    rows = [row for one in material.results for row in _rows(material, one)]
+    runs = [(one, of_bound(one.records, include_unstable=material.include_unstable)) for one in material.results]
+    rows = [row for one, found in runs for row in _rows(material, one, found)]
     if not rows:
         return None
     is_named = len(material.results) > 1
@@ -39,18 +40,17 @@ def ragged(material: Material) -> Section | None:
             Heading(name="busiest rank"), Heading(name="uneven", unit="x"), *with_interval("of bound", "%"),
             name_heading("against"),
         ),
-        rows=tuple(cells for cells, _reached in rows),
+        rows=tuple(rows),
     )  # fmt: skip
-    reasons = dict.fromkeys(reached.reason for _cells, reached in rows if reached.reason)
-    left = (Items(items=tuple(Text(lead="No share", words=reason) for reason in reasons)),) if reasons else ()
+    reasons = [words for one, found in runs for words in reason_words(found, one.records)]
+    left = (Items(items=tuple(Text(words=words) for words in reasons)),) if reasons else ()
     blocks: tuple[Block, ...] = (Text(words=WORDS), table, *left)
     return Section(
         anchor=ANCHOR, title="Ragged traffic", question="How close to what its busiest rank allows?", blocks=blocks
     )
 
 
-def _rows(material: Material, one: Results) -> Iterator[tuple[tuple[Cell, ...], Reached]]:
-    found = of_bound(one.records, include_unstable=material.include_unstable)
+def _rows(material: Material, one: Results, found: Mapping[str, Reached]) -> Iterator[tuple[Cell, ...]]:
     names = (Cell(text=material.names[one.name]),) if len(material.results) > 1 else ()
     simulated = {record.case.key for record in one.records if record.simulated}
     for case in one.run.cases:
@@ -64,7 +64,7 @@ def _rows(material: Material, one: Results) -> Iterator[tuple[tuple[Cell, ...], 
             ends.lower if ends else math.nan,
             ends.upper if ends else math.nan,
         )
-        cells = (
+        yield (
             Cell(text=f"{case.operation} {SIMULATED}" if case.key in simulated else case.operation),
             *names,
             Cell(text=case.backend),
@@ -77,4 +77,3 @@ def _rows(material: Material, one: Results) -> Iterator[tuple[tuple[Cell, ...], 
             *share,
             Cell(text=reached.against or ABSENT),
         )
-        yield cells, reached

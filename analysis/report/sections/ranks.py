@@ -39,9 +39,9 @@ def _verdicts(material: Material) -> Iterator[Text]:
     """Yield who straggles in each run, or that nobody does."""
     for one in material.results:
         name = material.names[one.name] if len(material.results) > 1 else ""
-        for straggler in stragglers(one.run, one.records):
+        for straggler in stragglers(one.run, one.records, include_unstable=material.include_unstable):
             yield Text(lead=name, words=one_line(straggler_words(straggler)), mark=Mark.UNDECIDED)
-        words = absence_words(one.run, one.records)
+        words = absence_words(one.run, one.records, include_unstable=material.include_unstable)
         if words:
             yield Text(lead=name, words=words)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from collmark.analysis.figures.drawn import OF_PLACE
 from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.tails import BEYOND, effective, is_told, quantile, weights
 from collmark.analysis.figures.words import ABSENT, microseconds, percent
@@ -13,6 +14,7 @@ from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
 from collmark.analysis.report.sections.modes import modes
 from collmark.analysis.report.sections.variances import variance_table
+from collmark.core.marker import said_before
 from collmark.core.units import format_nbytes
 
 MOST_LAUNCHES = 12
@@ -22,18 +24,18 @@ SHARES = (0.5, 0.9, 0.99, 0.999)
 
 def launches(material: Material) -> Section | None:
     """Return launch medians beside each other; None for one launch."""
-    found = material.scatter
-    if found is None:
+    if not material.scatters:
         return None
-    words = (
-        f"Launches differ by {percent(found.between)} %, repetitions inside one by {percent(found.within)} % (standard "
-        "deviations, median over cases). Whoever pools repetitions sees the second only."
-    )
-    blocks: list[Block] = [Text(words=words)]
+    sentences = [
+        f"{said_before(marker)}Launches differ by {percent(found.between)} %, repetitions inside one by "
+        f"{percent(found.within)} % (standard deviations, median over cases)."
+        for marker, found in material.scatters.items()
+    ]
+    blocks: list[Block] = [Text(words=" ".join([*sentences, "Whoever pools repetitions sees the second only."]))]
     parts = variance_table(material)
     blocks += [parts] if parts is not None else []
     rows = material.drawn[(material.drawn["launches"] > 1) & (material.drawn["seconds"] > 0)]
-    drawing = picture("launches", placed(rows.drop(columns=["panel", "curve", "swatch", "shown"]), 1), "launch-medians")
+    drawing = picture("launches", placed(rows.drop(columns=list(OF_PLACE)), 1), "launch-medians")
     blocks += [drawing] if drawing is not None else []
     blocks.append(_medians(material))
     return Section(anchor="launches", title="Launches", question="Would tomorrow agree?", blocks=tuple(blocks))

@@ -12,6 +12,7 @@ from collmark.analysis.report.cells import name_heading, value_cells, with_inter
 from collmark.analysis.report.content import Cell, Heading, Table
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.scatter import between_ends
+from collmark.core.metrics import counted_records
 from collmark.core.record import Record
 from collmark.core.statistics import log_t_interval
 from collmark.core.variance import QUARTILES_OF_NORMAL, Variance, pooled, variances_of
@@ -23,10 +24,9 @@ def variance_table(material: Material) -> Table | None:
     """Return the parts of the variance of each series; None where no case has two launches."""
     known: Known = {}
     for one in material.results:
-        records: dict[str, list[Record]] = {}
-        for record in one.records:
-            records.setdefault(record.case.key, []).append(record)
-        known |= {(one.name, key): (parts, records[key]) for key, parts in variances_of(one.records).items()}
+        records = counted_records(one.records, include_unstable=material.include_unstable)
+        parts = variances_of(one.records, include_unstable=material.include_unstable)
+        known |= {(one.name, key): (found, records[key]) for key, found in parts.items()}
     cases = material.drawn[["panel", "curve", "run", "case"]].drop_duplicates()
     rows = [row for series, own in cases.groupby(["panel", "curve"], sort=False) if (row := _row(series, own, known))]
     if not rows:
@@ -66,7 +66,7 @@ def _inside_ends(records: Sequence[Record]) -> tuple[float, float]:
     """Return the interval over launches of the standard deviation inside one, its cases pooled."""
     logs: dict[int, list[float]] = {}
     for record in records:
-        if record.sentinel is None and record.timing is not None and record.timing.p25 > 0:
+        if record.timing is not None and record.timing.p25 > 0:
             logs.setdefault(record.launch, []).append(math.log(record.timing.p75 / record.timing.p25))
     squares = [sum(log**2 for log in own) / len(own) / QUARTILES_OF_NORMAL**2 for own in logs.values()]
     interval = log_t_interval(squares) if len(squares) > 1 and min(squares) > 0 else None

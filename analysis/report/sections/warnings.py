@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from collmark.analysis.modes import modes_words
 from collmark.analysis.report.content import Items, Mark, Section, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.sentences import LOCAL_TIERS
@@ -23,7 +24,7 @@ def warnings(material: Material) -> Section:
     items = [Text(lead="unreadable", words=problem, mark=Mark.BAD) for problem in material.problems]
     for one in material.results:
         name = f"{material.names[one.name]}: " if len(material.results) > 1 else ""
-        items += [Text(lead=lead, words=name + words, mark=mark) for lead, words, mark in _of_run(one)]
+        items += [Text(lead=lead, words=name + words, mark=mark) for lead, words, mark in _of_run(material, one)]
     bad = [fit.series.operation for fit in material.fits.fits if not fit.describes]
     if bad:
         words = f"the model does not describe {', '.join(dict.fromkeys(bad))}: no verdict rests on it"
@@ -38,7 +39,7 @@ def warnings(material: Material) -> Section:
 Line = tuple[str, str, Mark]
 
 
-def _of_run(one: Results) -> Iterator[Line]:
+def _of_run(material: Material, one: Results) -> Iterator[Line]:
     records = [record for record in one.records if record.sentinel is None]
     if not records:
         yield "empty", "no record was kept", Mark.BAD
@@ -50,10 +51,12 @@ def _of_run(one: Results) -> Iterator[Line]:
             yield "launch", f"launch {launch.id} ended as {launch.outcome}{reason}", Mark.BAD
     yield from _bad(records)
     yield from _oversubscribed(records)
-    for sentence in findings(one.run, one.records):
+    for sentence in findings(one.run, one.records, include_unstable=material.include_unstable):
         yield "disturbance", sentence, Mark.UNDECIDED
     for sentence in clock_words(records):
         yield "clocks", sentence, Mark.NONE
+    if several := modes_words([modes for modes in material.modes if modes.run == one.name]):
+        yield "modes", several, Mark.UNDECIDED
     yield from _counts(records)
 
 

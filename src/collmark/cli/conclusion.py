@@ -13,8 +13,8 @@ from collmark.cli.console import Terminal
 from collmark.cli.table import result_lines
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import clock_words, findings
-from collmark.core.lower_bound import of_bound
-from collmark.core.marker import NO_MEASUREMENT, markers_of
+from collmark.core.lower_bound import of_bound, reason_words
+from collmark.core.marker import NO_MEASUREMENT, by_marker, markers_of, said_before
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
 from collmark.core.slowdown import slowdown_words
@@ -26,6 +26,7 @@ from collmark.workflow.listing import (
     busiest,
     count_statuses,
     expected_records,
+    modes_of_run,
     skewed_share,
     summarise,
 )
@@ -53,19 +54,23 @@ def print_summary(terminal: Terminal, run: Run, records: Sequence[Record], secon
 def summary_lines(run: Run, records: Sequence[Record], seconds: float | None) -> list[str]:
     """Return counts, variation and disturbances."""
     lines = [count_words(records, seconds)]
-    variances = list(variances_of(records).values())
-    if variances:
-        case = typical(variances)
-        lines.append(
-            f"launches differ by {figures.percent(case.between)} %, repetitions inside one launch by "
-            f"{figures.percent(case.inside)} % (standard deviations, median over cases)"
-        )
+    for marker, own in by_marker(records).items():
+        if variances := list(variances_of(own).values()):
+            case = typical(variances)
+            lines.append(
+                f"{said_before(marker)}launches differ by {figures.percent(case.between)} %, repetitions inside one "
+                f"launch by {figures.percent(case.inside)} % (standard deviations, median over cases)"
+            )
+    if several := modes_of_run(run, records):
+        from collmark.analysis.modes import modes_words
+
+        lines.append(modes_words(several))
     skewed = skewed_share(records)
     if skewed is not None:
         lines.append(f"ranks entered more than 10 % of T apart in {figures.percent(skewed)} % of repetitions")
-    unknown = [reached.reason for reached in of_bound(records).values() if reached.reason]
-    if unknown:
-        lines.append(f"{counted(len(unknown), 'ragged case')} without a share of the lower bound: {unknown[0]}")
+    unknown = reason_words(of_bound(records), records)
+    more = [f"{len(unknown) - NAMED} more reasons stand in the report"] if len(unknown) > NAMED else []
+    lines += unknown[:NAMED] + more
     lines += slowdown_words(records)
     lines += clock_words(record for record in records if record.sentinel is None)
     absent = absence_words(run, records)

@@ -83,7 +83,6 @@ def conclude(folder: RunFolder, terminal: Terminal, *, as_json: bool) -> None:
     from collmark.cli.fit_table import print_fits
     from collmark.cli.output import write_whole
     from collmark.cli.verdicts import count_words
-    from collmark.workflow.claims import Wanted, judge_claims
     from collmark.workflow.fit import load_runs
     from collmark.workflow.report import default_file, material_of, report_of
 
@@ -97,10 +96,9 @@ def conclude(folder: RunFolder, terminal: Terminal, *, as_json: bool) -> None:
         terminal.emit({"event": "report", "file": str(path), "sentences": msgspec.to_builtins(made.sentences)})
         return
     terminal.out("")
-    print_fits(terminal, material.fits)
+    print_fits(terminal, material.fits, material.skews)
     name = shlex.quote(str(folder.path))
-    judgement = judge_claims(Wanted(words=[str(folder.path)]))
-    terminal.out(f"\n{count_words(judgement)}: {program()} claims {name}\n")
+    terminal.out(f"\n{count_words(material.findings)}: {program()} claims {name}\n")
     for words in (made.sentences.found, made.sentences.sure, made.sentences.next):
         terminal.out_folded(words)
     terminal.say_whole(f"report: {path}")

@@ -29,10 +29,10 @@ def fit(
 
     terminal = terminal_of(context)
     results = load_runs(runs or [LATEST], Path(output) if output else None)
-    fits = fit_runs(results, include_unstable=include_unstable)
+    fits, skews = fit_runs(results, include_unstable=include_unstable)
     if as_json:
         import msgspec
 
         terminal.emit(msgspec.to_builtins(fits))
         return
-    print_fits(terminal, fits)
+    print_fits(terminal, fits, skews)

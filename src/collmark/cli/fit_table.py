@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from collmark.analysis.columns import Series
+from collmark.analysis.figures.place import series_names
 from collmark.analysis.models.constant import CONSTANT
 from collmark.analysis.models.fit import MOST_RMS, Fit, Fits
 from collmark.analysis.models.hockney import HOCKNEY
 from collmark.analysis.models.quantity import Quantity
+from collmark.analysis.skew import Skew, skew_words
 from collmark.cli import figures
 from collmark.cli.console import Terminal
 from collmark.cli.layout import CONTINUED, Align, Column, lay_out
-from collmark.core.numeral import counted
+from collmark.core.numeral import MOST_LISTED, listed
 from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import compact_nbytes, format_about_nbytes, format_gigabytes_per_second, format_microseconds
@@ -40,8 +42,8 @@ VARYING = (
 )
 
 
-def print_fits(terminal: Terminal, fits: Fits) -> None:
-    """Write the tables of fits to stdout, and what was not fitted to stderr."""
+def print_fits(terminal: Terminal, fits: Fits, skews: Mapping[Series, Skew]) -> None:
+    """Write the tables of fits to stdout, and to stderr what limits them and what was not fitted, alike notes once."""
     lines: list[str] = []
     for group in _sections(fits.fits):
         lines += [""] if lines else []
@@ -51,39 +53,45 @@ def print_fits(terminal: Terminal, fits: Fits) -> None:
         terminal.out("\n".join(lines))
     else:
         terminal.say("nothing to fit")
-    for fit in fits.fits:
-        for remark in remarks(fit):
-            terminal.warn(f"note: {remark}")
-    for refused in fits.refused:
-        terminal.warn(f"note: no fit for {_words(refused.series)}: {refused.reason}")
+    names = series_names([*(fit.series for fit in fits.fits), *(one.series for one in fits.refused)])
+    said = [(names[fit.series], *words) for fit in fits.fits for words in remarks(fit, skews.get(fit.series))]
+    said += [(names[one.series], "no fit", one.reason) for one in fits.refused]
+    for line in alike(said, most=None if terminal.verbosity > 0 else MOST_LISTED):
+        terminal.warn(f"note: {line}")
 
 
-def remarks(fit: Fit) -> list[str]:
-    """Return what limits a fit, in sentences."""
-    said = []
+def alike(said: Iterable[tuple[str, str, str]], most: int | None) -> list[str]:
+    """Return notes (whom it concerns, what, and how far) as a line for each what; of alike ones the first `most`."""
+    notes: dict[str, dict[str, list[str]]] = {}
+    for name, what, how in said:
+        notes.setdefault(what, {}).setdefault(how, []).append(name)
+    return [
+        f"{what}: "
+        + listed([listed(names, most) + (f" ({how})" if how else "") for how, names in ways.items()], most, "; ")
+        for what, ways in notes.items()
+    ]
+
+
+def remarks(fit: Fit, skew: Skew | None) -> Iterator[tuple[str, str]]:
+    """Yield what limits a fit, and how far, in words; the latter may be empty."""
     if not fit.describes:
-        said.append(f"no model describes it: rms misfit {figures.percent(fit.rms)} % is above {MOST_RMS:.0%}")
+        yield f"no model describes it (rms misfit above {MOST_RMS:.0%})", f"{figures.percent(fit.rms)} %"
     if fit.breaks:
-        said.append(f"{fit.model_words}: alpha is that of the first, 1/beta that of the last")
+        yield "alpha is that of the first segment, 1/beta that of the last", fit.model_words
     if fit.cliffs:
-        said.append(f"left out of the fit: {fit.cliff_words}")
+        yield "left out of the fit", fit.cliff_words
     if fit.series.estimand == Estimand.LONGEST_LOCAL:
-        said.append("T is D_max, skew included: clocks could not be compared at every size and in every launch")
+        words = "T is D_max, skew included, as clocks could not be compared at every size and in every launch"
+        yield words, skew_words(skew)
     for name, quantity in (("alpha", fit.alpha), ("beta", fit.beta)):
         if quantity is not None and quantity.weak:
-            said.append(f"{name} is weak: {quantity.weak}")
+            yield f"{name} is weak", quantity.weak
         if quantity is not None and quantity.below is not None:
-            said.append(f"{name} is too small to tell from these sizes: its 95 % limit is shown")
+            yield f"{name} is too small to tell from these sizes, its 95 % limit is shown", ""
     if fit.too_short:
-        said.append(f"{counted(fit.too_short, 'launch')} not fitted: too few sizes with a usable time")
+        yield "launches not fitted, with too few sizes that have a usable time", str(fit.too_short)
     if fit.left_out:
-        said.append(f"{counted(fit.left_out, 'record')} left out (unstable, wrong, failed, without a time, or a test)")
-    return [f"{_words(fit.series)}: {sentence}" for sentence in said]
-
-
-def _words(series: Series) -> str:
-    group = f", {series.groups}, group {series.group}, {series.company}" if series.groups else ""
-    return f"{series.operation} {series.dtype} {series.placement}{group} ({series.run})"
+        yield "records left out (unstable, wrong, failed, without a time, or a test)", str(fit.left_out)
 
 
 def _sections(fits: Sequence[Fit]) -> list[list[Fit]]:

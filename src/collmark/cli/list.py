@@ -89,9 +89,11 @@ def _show_run(name: str, root: Path | None, terminal: Terminal, *, as_json: bool
         from collmark.cli.stream import record_object
         from collmark.core.lower_bound import of_bound
         from collmark.core.slowdown import slowdowns
+        from collmark.workflow.listing import modes_of_run
 
         shown = {"run": msgspec.to_builtins(run), "records": [record_object(record) for record in records]}
-        derived = {"of_bound": of_bound(records), "slowdowns": slowdowns(records)}
+        modes = modes_of_run(run, records, folder.path.name)
+        derived = {"of_bound": of_bound(records), "slowdowns": slowdowns(records), "modes": modes}
         terminal.emit(shown | msgspec.to_builtins(derived))
         return
     terminal.say(f"{folder.path}: {run.created}, {' '.join(run.command)}")

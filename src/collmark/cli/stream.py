@@ -18,7 +18,7 @@ from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
 from collmark.core.record import Record, Run
 from collmark.core.slowdown import slowdowns
 from collmark.core.straggler import stragglers
-from collmark.workflow.listing import count_statuses
+from collmark.workflow.listing import count_statuses, modes_of_run
 
 
 def record_object(record: Record) -> dict[str, Any]:
@@ -54,6 +54,7 @@ def write_end(terminal: Terminal, path: Path, run: Run, records: Sequence[Record
             "findings": findings(run, records),
             "of_bound": msgspec.to_builtins(of_bound(records)),
             "slowdowns": msgspec.to_builtins(slowdowns(records)),
+            "modes": msgspec.to_builtins(modes_of_run(run, records, path.name)),
             "stragglers": msgspec.to_builtins(stragglers(run, records)),
             "next": next_command(path, run, records),
         }

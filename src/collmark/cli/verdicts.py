@@ -12,7 +12,7 @@ from collmark.analysis.claims.quantity import number
 from collmark.cli.console import Terminal
 from collmark.cli.layout import Column, Paint, lay_out
 from collmark.core.numeral import counted
-from collmark.workflow.claims import Judgement
+from collmark.workflow.claims import Judgement, counts_of
 
 ABSENT = "-"
 WORDS = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS"}
@@ -46,17 +46,19 @@ def figure_words(figure: Figure | None, *, name: bool = False) -> str:
     return f"{figure.name}: {text}" if name else text
 
 
-def count_words(judgement: Judgement) -> str:
+def count_words(findings: Sequence[Finding]) -> str:
     """Return how many claims there are, and how many verdicts of each kind."""
-    counts, words = judgement.counts, ("hold", "fail", "inconclusive", "no data")
+    counts, words = counts_of(findings), ("hold", "fail", "inconclusive", "no data")
     total = ", ".join(f"{count} {word}" for count, word in zip(counts.values(), words, strict=True))
-    return f"{counted(len(judgement.claims), 'claim')}, {counted(sum(counts.values()), 'verdict')}: {total}"
+    return f"{counted(len({f.claim for f in findings}), 'claim')}, {counted(sum(counts.values()), 'verdict')}: {total}"
 
 
 def print_verdicts(terminal: Terminal, judgement: Judgement) -> None:
     """Print the count of each verdict and a row for each finding."""
     lines = [
-        line for text in (count_words(judgement), KINDS) for line in textwrap.wrap(text, terminal.width(), **_FOLD)
+        line
+        for text in (count_words(judgement.findings), KINDS)
+        for line in textwrap.wrap(text, terminal.width(), **_FOLD)
     ]
     lines += _table(judgement.findings, terminal.width(), terminal.painter(sys.stdout))
     terminal.out("\n".join(lines))

@@ -58,10 +58,11 @@ def drift_of(records: Iterable[Record]) -> Estimate | None:
     )
 
 
-def findings(run: Run, records: Sequence[Record]) -> list[str]:
+def findings(run: Run, records: Sequence[Record], *, include_unstable: bool = False) -> list[str]:
     """Return a sentence for every rank that straggles, every launch that drifted, on clocks, on noise."""
     measured = [record for record in records if record.sentinel is None]
-    sentences = [straggler_words(straggler) for straggler in stragglers(run, records)] + _clock_notes(measured)
+    late = stragglers(run, records, include_unstable=include_unstable)
+    sentences = [straggler_words(straggler) for straggler in late] + _clock_notes(measured)
     for launch in run.launches:
         own = [record for record in records if record.launch == launch.id]
         ratio = drift_of(own)

@@ -44,3 +44,24 @@ def banner(markers: Iterable[Marker | None]) -> str:
 def markers_of(records: Iterable[Record]) -> str:
     """Return the markers of some records, each once; empty where all are measurements."""
     return " and ".join(dict.fromkeys(record.marker for record in records if record.marker))
+
+
+def by_marker(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return records by their marker, which is empty where they are measurements of ours: those first, if any."""
+    found: dict[str, list[Record]] = {"": []}
+    for record in records:
+        found.setdefault(record.marker or "", []).append(record)
+    return {marker: own for marker, own in found.items() if own}
+
+
+def said_before(marker: str | None) -> str:
+    """Return how a sentence begins whose figures are not measured by collmark; empty where they are.
+
+    Examples
+    --------
+    >>> said_before("SIMULATED"), said_before("IMPORTED"), said_before("")
+    ('SIMULATED, not measured: ', 'IMPORTED: ', '')
+    """
+    if not marker:
+        return ""
+    return f"{marker}: " if marker == Marker.IMPORTED else f"{marker}, not measured: "

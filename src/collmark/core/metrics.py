@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from collmark.core.case import Case
 from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
-from collmark.core.record import Record
+from collmark.core.record import ENTERS, Record, Status
 
 
 def algorithm_bandwidth(case: Case, seconds: float) -> float | None:
@@ -24,6 +24,26 @@ def bus_bandwidth(case: Case, seconds: float) -> float | None:
     if algorithm is None:
         return None
     return algorithm * OPERATIONS[case.operation].bus_factor(case.placement.ranks)
+
+
+def counted_records(records: Iterable[Record], *, include_unstable: bool = False) -> dict[str, list[Record]]:
+    """Return the records of each case whose times count, by key; sentinels and cases without any are left out.
+
+    Unstable records count only where no other of their case has a time, as in tables and pictures, or where
+    `include_unstable` asks for them; none does where a result of the case was wrong.
+    """
+    of_case: dict[str, list[Record]] = {}
+    for record in records:
+        if record.sentinel is None:
+            of_case.setdefault(record.case.key, []).append(record)
+    found = {}
+    for key, own in of_case.items():
+        timed = [record for record in own if record.seconds is not None]
+        steady = [record for record in timed if record.status in ENTERS]
+        counted = timed if include_unstable or not steady else steady
+        if counted and all(record.status is not Status.WRONG for record in own):
+            found[key] = counted
+    return found
 
 
 def like_medians(records: Iterable[Record]) -> tuple[list[float], Estimand | None]:

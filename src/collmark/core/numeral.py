@@ -8,11 +8,14 @@ Every number in an option, a plan or a traffic is read here, or as part of a siz
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from collmark.core.errors import UsageError, excerpt
 
 MAX_DIGITS = 40
 """Python refuses to convert numbers of over 4300 digits; none of ours needs 40."""
+MOST_LISTED = 3
+"""Of several names."""
 
 _WHOLE = re.compile(rf"[+-]?\d{{1,{MAX_DIGITS}}}", re.ASCII)
 _NUMBER = re.compile(
@@ -76,3 +79,16 @@ def counted(number: int, noun: str) -> str:
     """
     plural = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
     return f"{number} {noun}{'' if number == 1 else plural}"
+
+
+def listed(names: Sequence[str], most: int | None = MOST_LISTED, separator: str = ", ") -> str:
+    """Return names, the first few with the number of the others; all where `most` is None.
+
+    Examples
+    --------
+    >>> listed(["a", "b"]), listed(["a", "b", "c", "d", "e"]), listed(["a", "b"], 1)
+    ('a, b', 'a, b, c and 2 more', 'a and 1 more')
+    """
+    shown = names[:most]
+    more = len(names) - len(shown)
+    return separator.join(shown) + (f" and {more} more" if more else "")

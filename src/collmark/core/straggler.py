@@ -2,7 +2,7 @@
 
 Both ends of a call are judged, and kept apart. A rank that enters last is late itself: its process, its cores, its
 clock. One that leaves last is slow to be served by the operation. A rank is named where its place is unlikely by
-chance and its delay large enough to matter; what is not named was not ruled out.
+chance and its delay large enough to matter and above 0 over launches; what is not named was not ruled out.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 
 from collmark.core.chance import CHANCE, combined_chance
 from collmark.core.estimate import Mean
+from collmark.core.metrics import counted_records
 from collmark.core.numeral import counted
 from collmark.core.operation import Estimand
 from collmark.core.record import Clock, Ranks, Record, Run
@@ -98,8 +99,11 @@ _JUDGED = {
 }
 
 
-def stragglers(run: Run, records: Iterable[Record]) -> list[Straggler]:
+def stragglers(run: Run, records: Iterable[Record], *, include_unstable: bool = False) -> list[Straggler]:
     """Return the ranks that straggle, at most one for each end on each placement of a backend, or each group there.
+
+    The records are those whose times count (:func:`collmark.core.metrics.counted_records`). Where the interval of the
+    delay over launches holds 0, nobody is named: launches do not agree on it.
 
     The p-values of records are combined by Fisher's method. To a rank counts that of every record in which it came
     last most often, divided by the number of ranks, since by chance each is as likely to; 1 elsewhere. The smallest
@@ -107,7 +111,7 @@ def stragglers(run: Run, records: Iterable[Record]) -> list[Straggler]:
     """
     hosts = {rank: host.name for launch in run.launches for host in launch.hosts for rank in host.ranks}
     found = []
-    for what, own in _groups(records):
+    for what, own in _groups(records, include_unstable=include_unstable):
         for end in End:
             straggler = _straggler(what, end, list(_seen(own, end)), own[0].case.members, hosts)
             found += [] if straggler is None else [straggler]
@@ -127,15 +131,17 @@ def straggler_words(straggler: Straggler) -> str:
     )
 
 
-def absence_words(run: Run, records: Sequence[Record]) -> str:
+def absence_words(run: Run, records: Sequence[Record], *, include_unstable: bool = False) -> str:
     """Return that nobody straggles, or why nobody was looked for; empty where somebody does or there is one rank."""
-    if stragglers(run, records):
+    if stragglers(run, records, include_unstable=include_unstable):
         return ""
-    judged = {seen.case for _what, own in _groups(records) for end in End for seen in _seen(own, end)}
+    groups = _groups(records, include_unstable=include_unstable)
+    judged = {seen.case for _what, own in groups for end in End for seen in _seen(own, end)}
     if judged:
         return (
             f"no straggler: in {counted(len(judged), 'case')} no rank enters or leaves last by over "
-            f"{LEAST_DELAY:.0%} of T more often than chance explains (p > {CHANCE:g})".replace("%", " %")
+            f"{100 * LEAST_DELAY:g} % of T more often than chance explains (p > {CHANCE:g}), with a delay above 0 over "
+            "launches (95 %)"
         )
     several = [record for record in records if record.ranks is not None and len(record.ranks.local) > 1]
     if not several:
@@ -145,12 +151,11 @@ def absence_words(run: Run, records: Sequence[Record]) -> str:
     return f"stragglers were not looked for: {why}"
 
 
-def _groups(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
+def _groups(records: Iterable[Record], *, include_unstable: bool) -> Iterator[tuple[str, list[Record]]]:
     groups: dict[str, list[Record]] = {}
-    for record in records:
-        if record.sentinel is None:
-            place = record.case.placement if record.case.group is None else record.case.group
-            groups.setdefault(f"{record.case.backend} {place}", []).append(record)
+    for own in counted_records(records, include_unstable=include_unstable).values():
+        place = own[0].case.placement if own[0].case.group is None else own[0].case.group
+        groups.setdefault(f"{own[0].case.backend} {place}", []).extend(own)
     yield from groups.items()
 
 
@@ -191,6 +196,10 @@ def _straggler(what: str, end: End, seen: Sequence[_Seen], members: range, hosts
     if chance > CHANCE or not late:
         return None
     over = _by([one for own in late for one in own], lambda one: one.launch)
+    seconds = _mean([statistics.median(one.delay[rank] for one in own) for own in over])
+    relative = _mean([statistics.median(one.relative(rank) for one in own) for own in over])
+    if any(mean.interval is not None and mean.interval.lower <= 0 for mean in (seconds, relative)):
+        return None
     return Straggler(
         end=end,
         what=what,
@@ -198,8 +207,8 @@ def _straggler(what: str, end: End, seen: Sequence[_Seen], members: range, hosts
         ranks=ranks,
         host=hosts.get(members[rank], ""),
         share=_share([sum(one.last[rank] for one in own) / sum(sum(one.last) for one in own) for own in over]),
-        seconds=_mean([statistics.median(one.delay[rank] for one in own) for own in over]),
-        relative=_mean([statistics.median(one.relative(rank) for one in own) for own in over]),
+        seconds=seconds,
+        relative=relative,
         cases=len(late),
         judged=len(cases),
         chance=chance,

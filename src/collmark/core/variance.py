@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from collmark.core.metrics import like_medians
+from collmark.core.metrics import counted_records, like_medians
 from collmark.core.record import Record, Timing
 
 QUARTILES_OF_NORMAL = 1.349
@@ -80,15 +80,12 @@ def variance_of(timings_L: Sequence[Timing], medians_L: Sequence[float] | None =
     )
 
 
-def variances_of(records: Iterable[Record]) -> dict[str, Variance]:
-    """Return the parts for every case of a run that has two launches with a time, by key."""
-    of_case: dict[str, list[Record]] = {}
-    for record in records:
-        if record.sentinel is None and record.timing is not None:
-            of_case.setdefault(record.case.key, []).append(record)
+def variances_of(records: Iterable[Record], *, include_unstable: bool = False) -> dict[str, Variance]:
+    """Return the parts for every case of a run of which two launches count, by key."""
     found = {
         key: variance_of([record.timing for record in own if record.timing], like_medians(own)[0])
-        for key, own in of_case.items()
+        for key, own in counted_records(records, include_unstable=include_unstable).items()
+        if all(record.timing is not None for record in own)
     }
     return {key: variance for key, variance in found.items() if variance is not None}
 

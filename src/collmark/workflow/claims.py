@@ -100,8 +100,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def counts(self) -> dict[Verdict, int]:
         """How many findings have each verdict, simulated ones apart."""
-        found = Counter(finding.verdict for finding in self.findings if not finding.marker)
-        return {verdict: found[verdict] for verdict in Verdict}
+        return counts_of(self.findings)
 
     def of(self, claim: str) -> tuple[Finding, ...]:
         """Return the findings of one claim."""
@@ -153,6 +152,12 @@ def judge_claims(wanted: Wanted) -> Judgement:
         remarks=() if results or not _measured(claims) else (NO_RUN,),
         warnings=tuple(_vain_tiers(claims, tiers)),
     )
+
+
+def counts_of(findings: Iterable[Finding]) -> dict[Verdict, int]:
+    """Return how many findings have each verdict, simulated ones apart."""
+    found = Counter(finding.verdict for finding in findings if not finding.marker)
+    return {verdict: found[verdict] for verdict in Verdict}
 
 
 def gate(judgement: Judgement) -> Gate:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from collmark.analysis.columns import Series
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fits, fit_frame
 from collmark.analysis.results import Results, load
+from collmark.analysis.skew import Skew, skews
 from collmark.workflow.places import find_run
 
 
@@ -32,6 +34,7 @@ def load_runs(names: Iterable[str], output: Path | None = None) -> list[Results]
     return found
 
 
-def fit_runs(results: Sequence[Results], *, include_unstable: bool = False) -> Fits:
-    """Fit a model to every series of some runs."""
-    return fit_frame(frame(results), include_unstable=include_unstable)
+def fit_runs(results: Sequence[Results], *, include_unstable: bool = False) -> tuple[Fits, dict[Series, Skew]]:
+    """Fit a model to every series of some runs; return the skew too of those whose T holds it."""
+    table = frame(results)
+    return fit_frame(table, include_unstable=include_unstable), skews(table)

@@ -7,6 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,12 +15,15 @@ from collmark.core.case import Case
 from collmark.core.errors import CollmarkError
 from collmark.core.lower_bound import Reached, imbalance, is_uneven, of_bound
 from collmark.core.marker import markers_of
-from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth, like_medians
+from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth, counted_records, like_medians
 from collmark.core.operation import Estimand
-from collmark.core.record import ENTERS, SEVERITY, Record, Run, Status
+from collmark.core.record import SEVERITY, Record, Run, Status
 from collmark.core.slowdown import Slowdown, slowdowns
 from collmark.core.statistics import log_t_interval
 from collmark.workflow.places import run_folders
+
+if TYPE_CHECKING:
+    from collmark.analysis.modes import Modes
 
 OURS = "collmark"  # the launcher of launches that no other program started
 
@@ -85,23 +89,30 @@ def summarise(cases: Sequence[Case], records: Sequence[Record]) -> list[Row]:
         if record.sentinel is None:
             of_case.setdefault(record.case.key, []).append(record)
     reached = of_bound(records) if any(map(is_uneven, cases)) else {}
-    slower = slowdowns(records)
+    slower, timed = slowdowns(records), counted_records(records)
     return [
-        _row(case, of_case.get(case.key, []), reached=reached.get(case.key), slowdown=slower.get(case.key))
+        _row(
+            case, of_case.get(case.key, []), timed.get(case.key, []),
+            reached=reached.get(case.key), slowdown=slower.get(case.key),
+        )
         for case in cases
-    ]
+    ]  # fmt: skip
 
 
-def _row(case: Case, records: Sequence[Record], *, reached: Reached | None, slowdown: Slowdown | None) -> Row:
+def _row(
+    case: Case,
+    records: Sequence[Record],
+    timed: Sequence[Record],
+    *,
+    reached: Reached | None,
+    slowdown: Slowdown | None,
+) -> Row:
     statuses = Counter(record.status for record in records)
     worst = max(statuses, key=SEVERITY.index, default=None)
-    timed = [record for record in records if record.seconds is not None]
-    # As in fits: an unstable launch counts only where no other has a time.
-    timed = [record for record in timed if record.status in ENTERS] or timed
     medians, estimand = like_medians(timed)
     seconds = half_width = None
     # A clock coarser than the call reads 0: that is no time, and has no logarithm.
-    if medians and worst is not Status.WRONG and min(medians) > 0:
+    if medians and min(medians) > 0:
         interval = log_t_interval(medians)
         if interval is not None:
             seconds, half_width = interval.value, interval.relative_half_width
@@ -129,6 +140,16 @@ def _row(case: Case, records: Sequence[Record], *, reached: Reached | None, slow
         reached=reached,
         slowdown=slowdown,
     )
+
+
+def modes_of_run(run: Run, records: Sequence[Record], name: str = "") -> list[Modes]:
+    """Return the cases of a run, by name of its folder, that have several modes of T inside a launch."""
+    if all(record.timing is None or record.timing.histogram is None for record in records):
+        return []
+    from collmark.analysis.modes import several_modes  # it loads scipy
+    from collmark.analysis.results import Results
+
+    return several_modes([Results(name=name, run=run, records=records)])
 
 
 def count_statuses(records: Iterable[Record]) -> Mapping[Status, int]:

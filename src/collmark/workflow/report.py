@@ -72,9 +72,9 @@ def is_summary(kind: Format) -> bool:
 
 def material_of(results: Sequence[Results], *, include_unstable: bool = False) -> Material:
     """Return what a report on some runs is made of, the verdicts on all claims among it."""
-    table = load_table()
-    findings = judge(table.claims, table.rules, results, include_unstable=include_unstable)
-    return gather(results, findings, include_unstable=include_unstable)
+    table, material = load_table(), gather(results, include_unstable=include_unstable)
+    findings = judge(table.claims, table.rules, results, include_unstable=include_unstable, fits=material.fits)
+    return msgspec.structs.replace(material, findings=tuple(findings))
 
 
 def main_findings(results: Sequence[Results], *, include_unstable: bool = False) -> Sentences:

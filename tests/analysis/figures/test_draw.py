@@ -8,9 +8,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from tests.analysis.figures.tables import ODD, drawn_of, ordinary, repetitions_of, streamed, table_for
-from tests.analysis.made import curve, noisy, results_of
+from tests.analysis.made import curve, noisy, results_of, times
 
 from collmark.analysis.contrasts import contrasts
 from collmark.analysis.figures.index import FIGURES
@@ -164,3 +165,72 @@ def test_no_ratio_lies_beyond_its_axis(factor: float) -> None:
         assert low < min(1, table["ratio"].min())
         assert max(1, table["ratio"].max()) < high
         assert sum(low <= place <= high for place in panel.get_yticks()) >= 2
+
+
+LONG = "all_to_all_v, " + ", ".join(f"word{number}" for number in range(30))
+
+
+@pytest.mark.parametrize("name", ["bandwidth", "times", "residuals", "last-rank", "launches"])
+def test_a_long_title_is_folded_and_takes_no_room_from_the_panel(name: str, tables: dict[str, pd.DataFrame]) -> None:
+    table = tables[name]
+    panel = table["panel"].iloc[0]
+    figures = [FIGURES[name].draw(one[one["panel"] == one["panel"].iloc[0]]) for one in (
+        table, table.assign(panel=table["panel"].where(table["panel"] != panel, LONG))
+    )]  # fmt: skip
+    (short,), (long,) = (figure.axes for figure in figures)
+    assert long.get_title(loc="left").split() == LONG.split()
+    for figure in figures:
+        box = figure.axes[0].get_tightbbox()
+        assert box is not None
+        assert box.x1 <= figure.bbox.x1
+        assert box.y1 <= figure.bbox.y1
+    heights = [axes.get_window_extent().height for axes in (short, long)]
+    assert heights[0] == pytest.approx(heights[1])
+
+
+@pytest.mark.parametrize("name", ["bandwidth", "times"])
+def test_long_labels_are_folded_into_the_panel(name: str) -> None:
+    table = drawn_of(ordinary())
+    (axes, *_others) = FIGURES[name].draw(table.assign(curve=LONG)).axes
+    labels = [text for text in axes.texts if text.get_gid() == "halo-label"]
+    assert " ".join(labels[0].get_text().split()).startswith(LONG)
+    for label in labels:
+        assert label.get_window_extent().x0 >= axes.get_window_extent().x0
+
+
+def arrows(axes: Axes) -> dict[float, list[float]]:
+    """Return the sizes at which arrows stand, by the height of the edge as a share of the panel."""
+    found: dict[float, list[float]] = {}
+    for one in axes.collections:
+        if one.get_offset_transform() == axes.get_xaxis_transform():
+            for x, y in np.asarray(one.get_offsets()):
+                found.setdefault(float(y), []).append(float(x))
+    return found
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_what_goes_on_beyond_the_edge_has_an_arrow_there(name: str) -> None:
+    # Two launches that differ by a factor of 20 at one size: its interval spans 16 decades, those of others nothing.
+    records = [
+        times(record, 20) if (record.launch, record.case.nbytes) == (2, 1024) else record
+        for record in curve(levels=(1.0, 1.0))
+    ]
+    (axes,) = FIGURES[name].draw(drawn_of(results_of(records))).axes
+    assert arrows(axes) == {0.015: [1024.0], 0.985: [1024.0]}
+    assert "arrow at an edge: goes on beyond it" in FIGURES[name].caption(drawn_of(results_of(records)))
+    (calm,) = FIGURES[name].draw(drawn_of(results_of(curve(levels=(1.0, 1.0))))).axes
+    assert arrows(calm) == {}
+
+
+def test_a_point_beyond_the_edge_of_ratios_has_one_too() -> None:
+    table = drawn_of(results_of(curve()))
+    far = table.assign(model_seconds=table["model_seconds"].mask(table["nbytes"] == 1024, 1e-9))
+    (axes,) = FIGURES["residuals"].draw(far).axes
+    assert arrows(axes) == {0.985: [1024.0]}
+
+
+def test_a_ratio_that_goes_on_beyond_its_axis_has_an_arrow() -> None:
+    table = placed(contrasts(drawn_of(streamed(ordinary()))), most_curves=1)
+    wide = table.assign(ratio_upper=table["ratio_upper"].mask(table["nbytes"] == 1024, 1e6))
+    (axes, *_others) = FIGURES["contrast"].draw(wide).axes
+    assert arrows(axes) == {0.985: [1024.0]}

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.analysis.made import curve, noisy, results_of
 from tests.analysis.report.browser import Browser, find_browser
 
 from collmark.analysis.report.write import Format
 from collmark.analysis.results import Results
+from collmark.core.case import Buffers, Cadence, Form
 from collmark.workflow.report import make_report
 
 PROGRAM = find_browser()
@@ -40,10 +42,30 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def pages(simulated: Results, hostile: Results, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def variants() -> Results:
+    """Return operations whose curves are told apart by many words."""
+    ragged = {"traffic": "zipf:1.2:7"}
+    return results_of(
+        record
+        for operation in ("all_reduce", "all_to_all_v")
+        for dtype in ("float32", "bfloat16")
+        for cadence in (Cadence.ISOLATED, Cadence.STREAMING)
+        for form in (Form.BLOCKING, Form.NONBLOCKING)
+        for of_case in ({"dtype": dtype, "cadence": cadence, "form": form, "buffers": Buffers.ROTATED},)
+        for record in [
+            *noisy(curve(operation, of_case=of_case)),
+            *noisy(curve(operation, of_case=of_case | {"in_place": True} | (ragged if operation[-1] == "v" else {}))),
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def pages(
+    simulated: Results, hostile: Results, variants: Results, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     paths = {}
-    for name, results in (("simulated", simulated), ("hostile", hostile)):
+    for name, results in (("simulated", simulated), ("hostile", hostile), ("variants", variants)):
         paths[name] = folder / f"{name}.html"
         paths[name].write_text(make_report([results], Format.HTML).text, encoding="utf-8")
     return paths
@@ -122,6 +144,50 @@ def test_a_narrow_page_does_not_scroll_sideways(
     browser.look(width, 800)
     browser.open(pages[name])
     assert browser.evaluate(SEEN)["wide"] == width
+
+
+OUTSIDE = """
+[...document.querySelectorAll('figure svg')].flatMap(svg => {
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter(text => {
+    const b = text.getBoundingClientRect();
+    return b.left < box.left - 1 || b.right > box.right + 1 || b.top < box.top - 1 || b.bottom > box.bottom + 1;
+  }).map(text => text.textContent);
+})
+"""
+NAMES = """
+[...document.querySelectorAll('tbody th')].map(e => [e.textContent, e.getBoundingClientRect().width, e.scrollWidth])
+"""
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("name", ["simulated", "variants"])
+def test_names_are_whole_in_pictures_and_leave_tables_room(
+    browser: Browser, pages: dict[str, Path], name: str, width: int
+) -> None:
+    browser.look(width, 800)
+    browser.open(pages[name])
+    assert browser.evaluate(SEEN)["wide"] <= width
+    assert browser.evaluate(OUTSIDE) == []
+    cells = browser.evaluate(NAMES)
+    assert [text for text, shown, needed in cells if needed > shown + 1] == []
+    assert max(shown for _text, shown, _needed in cells) < 0.45 * width
+
+
+def test_a_table_that_goes_on_beyond_the_screen_has_a_shade_at_its_edge(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    shades = """
+    (() => {
+      const box = document.querySelector('.said .scroll');
+      return [box.scrollWidth > box.clientWidth, getComputedStyle(box).backgroundImage.split('gradient').length - 1];
+    })()
+    """
+    browser.look(360, 800)
+    browser.open(pages["variants"])
+    is_cut, gradients = browser.evaluate(shades)
+    assert is_cut
+    assert gradients == 4
 
 
 def test_the_first_screen_holds_sentences_picture_and_table(browser: Browser, pages: dict[str, Path]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.analysis.figures.tables import with_status
 from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of, times
 from tests.analysis.report.conftest import with_launches
 
 from collmark.analysis.report.material import gather
-from collmark.analysis.report.scatter import launches_for, scatter
+from collmark.analysis.report.scatter import launches_for, scatters
 from collmark.analysis.report.sentences import Sentences, placement_words, sentences
 from collmark.analysis.results import Results
 from collmark.core.case import Buffers, Cadence, Scheduling
@@ -143,12 +145,44 @@ def _late(record: Record) -> object:
 
 
 def test_scatter_is_that_of_launches_and_repetitions() -> None:
-    found = gather([results_of(noisy(curve(levels=(1.0,) * 30), sd=0.05))]).scatter
-    assert found is not None
+    found = gather([results_of(noisy(curve(levels=(1.0,) * 30), sd=0.05))]).scatters[""]
     assert found.between == pytest.approx(0.05, rel=0.3)
     assert found.within == pytest.approx(0.06 / 1.349, rel=0.05)
-    single = gather([results_of(curve(levels=(1.0,)))])
-    assert scatter(single.results, single.drawn) is None
+    assert scatters([results_of(curve(levels=(1.0,)))]) == {}
+
+
+def test_what_is_simulated_is_never_taken_together_with_what_is_measured() -> None:
+    measured, fake = curve(levels=(0.9, 1.0, 1.1)), curve(simulated=True, tier=Tier.SIMULATED, levels=(1.0,) * 4)
+    material = gather([results_of(measured, "a"), results_of(with_status(fake, Status.BUDGET), "b")])
+    said = sentences(material)
+    ours, _, theirs = said.sure.partition(" SIMULATED, not measured: ")
+    assert ours.startswith("36 of 36 records converged. Intervals are 95 % over 3 launches, which differ by 10 %")
+    assert theirs.startswith(
+        "0 of 48 records converged (48 budget). Intervals are 95 % over 4 launches, which differ by 0 %"
+    )
+    assert {marker: round(one.between, 2) for marker, one in material.scatters.items()} == {"": 0.1, "SIMULATED": 0}
+    alone = sentences(gather([results_of(measured, "a")]))
+    assert ours == alone.sure
+    assert said.next.partition(".")[0] == alone.next.partition(".")[0]
+    assert "SIMULATED, not measured: 36 of 36" in of(*curve(simulated=True, tier=Tier.SIMULATED)).sure
+
+
+def test_more_launches_are_never_said_to_be_fewer_than_there_are() -> None:
+    # Half of the intervals are wide over the two launches that are steady, of five.
+    records = curve(levels=(0.93, 1.0, 1.0, 1.0, 1.0))
+    some = [replaced(r, status=Status.UNSTABLE) if r.launch > 2 and r.case.nbytes > 4096 else r for r in records]
+    said = of(*some, *curve("ping_pong", levels=(1.0,) * 5), *curve("barrier", sizes=(0,), levels=(1.0,) * 5)).next
+    assert "take about" not in said
+    wide = of(*curve(levels=(0.95, 1.0, 1.05))).next
+    match = re.search(r"For intervals of ±5.0 % in half of the cases take about (\d+) launches", wide)
+    assert match is not None
+    assert int(match[1]) > 3
+
+
+def test_cases_with_few_launches_are_to_be_repeated() -> None:
+    few = [r for r in curve(levels=(0.97, 1.0)) if r.case.nbytes < 1 << 24]
+    many = [r for r in curve(levels=(0.97, 1.0, 0.97, 1.0, 0.98, 1.0)) if r.case.nbytes >= 1 << 24]
+    assert "Repeat the cases that have few launches (2 to 6 now): about " in of(*few, *many).next
 
 
 def test_launches_needed_bring_the_half_width() -> None:

@@ -15,7 +15,7 @@ from collmark.analysis.report.index import SECTIONS
 from collmark.analysis.report.material import Material, gather
 from collmark.analysis.report.scatter import between_ends
 from collmark.analysis.results import Results
-from collmark.core.record import Clock, Record
+from collmark.core.record import Clock, Record, Status
 from collmark.core.variance import Variance
 
 
@@ -79,6 +79,30 @@ def test_several_modes_are_listed_with_place_and_share() -> None:
     assert [float(row[3]) for row in (first, second)] == pytest.approx([125, 250], rel=0.02)
     assert [float(row[5]) for row in (first, second)] == pytest.approx([50, 50], abs=5)
     assert first[4].startswith("[")
+
+
+def test_several_modes_are_warned_of_and_simulated_ones_marked() -> None:
+    records = [with_modes(record, 1.0, 2.0) for record in curve(sizes=(1 << 20,), levels=(1.0, 1.0, 1.0))]
+    fake = [replaced(record, simulated=True) for record in records]
+    said = words_of(section(of(records), "warnings").blocks)
+    assert "modes several modes of T inside a launch in 1 case" in said
+    assert ": all_reduce 1048576 B float32: 12" in said
+    assert ": SIMULATED all_reduce 1048576 B" in words_of(section(of(fake), "warnings").blocks)
+    assert table_of(of(fake), "repetitions", "modes").rows[0][0].text == "all_reduce, 1 MiB SIMULATED"
+    assert "several modes" not in words_of(section(of(curve()), "warnings").blocks)
+
+
+def test_launches_that_the_table_leaves_out_are_in_no_variance_and_no_share() -> None:
+    steady = curve(sizes=(64,), levels=(1.0, 1.1))
+    slow = [late(replaced(r, launch=3, status=Status.UNSTABLE)) for r in curve(sizes=(64,), levels=(9.0,))]
+    alone, beside = of(steady), of([*steady, *slow])
+    assert beside.scatters == alone.scatters
+    assert beside.ranks.equals(alone.ranks)
+    for name, anchor in (("launches", "variances"), ("ranks", "ranks-table")):
+        assert table_of(beside, name, anchor).rows == table_of(alone, name, anchor).rows
+    asked = gather(beside.results, include_unstable=True)
+    assert asked.scatters != alone.scatters
+    assert set(asked.ranks["launch"]) == {1, 2, 3}
 
 
 def test_one_mode_is_said_and_nothing_where_no_record_tells() -> None:
