@@ -1,0 +1,65 @@
+"""Cliffs: points that lie off their model by more than their interval and 10 %."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from collmark.analysis.models.fit import Fit
+
+TOLERANCE = 1.1
+"""Ratio of measured to modelled, or of modelled to measured, within which a point lies on its model (method.md B.4)."""
+
+
+class Cliff(msgspec.Struct, frozen=True, kw_only=True):
+    """One point off its model.
+
+    Attributes
+    ----------
+    nbytes : int
+        Its size, B.
+    seconds, model_seconds : float
+        T measured, and modelled, s.
+    """
+
+    nbytes: int
+    seconds: float
+    model_seconds: float
+
+    @property
+    def ratio(self) -> float:
+        """Measured over modelled: above 1 where it is slower."""
+        return self.seconds / self.model_seconds
+
+
+def is_off(value: float, model: float, lower: float | None, upper: float | None) -> bool:
+    """Whether a value misses a model by over 10 % and the model lies outside its interval; NaN or None: it has none."""
+    is_far = not 1 / TOLERANCE <= value / model <= TOLERANCE
+    inside = lower is not None and upper is not None and lower <= model <= upper
+    return is_far and not inside
+
+
+def cliffs_of(fit: Fit, points: pd.DataFrame) -> tuple[Cliff, ...]:
+    """Return the points of one series that lie off its fit, the furthest first.
+
+    A fit by soft-L1 of logarithms hardly follows single points, so that a size which is ten times slower than its
+    neighbours stays where it is: off the model.
+
+    Parameters
+    ----------
+    fit : Fit
+        Of the series.
+    points : DataFrame
+        Its rows of :func:`collmark.analysis.points.points`.
+    """
+    rows = points[points["enters"]]
+    model = fit.predict(rows["bus_nbytes"].to_numpy(dtype=np.float64))
+    found = [
+        Cliff(nbytes=int(row.nbytes), seconds=float(row.seconds), model_seconds=float(seconds))
+        for row, seconds in zip(rows.itertuples(), model, strict=True)
+        if is_off(row.seconds, seconds, row.lower, row.upper)
+    ]
+    return tuple(sorted(found, key=lambda cliff: -abs(math.log(cliff.ratio))))

@@ -1,0 +1,322 @@
+"""From fits at four or more rank counts: what a message and a byte cost, and which algorithm explains it."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from collmark.analysis.columns import SERIES, Series
+from collmark.analysis.costs.algorithm import Algorithm
+from collmark.analysis.costs.cliffs import is_off
+from collmark.analysis.costs.growth import FloatArray, Law, Observed, deviance, fit_latency, fit_slope, rms
+from collmark.analysis.costs.index import ALGORITHMS, algorithms_of
+from collmark.analysis.models.fit import MOST_RMS, Fit, Fits, Quantity
+from collmark.core.estimate import Estimate
+from collmark.core.placement import Placement
+from collmark.core.statistics import log_t_interval, t_interval
+
+LEAST_RANK_COUNTS = 4
+"""Fewer do not tell a line from a logarithm: p - 1 and lg p correlate 0.98 on 2, 4, 8 (method.md B.4)."""
+TOLD_APART = 6.0
+"""Of -2 ln likelihood: a larger step up is believed (method.md B.4: BIC)."""
+OTHERS = [name for name in SERIES if name not in {"placement", "run"}]
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """What one algorithm says of the fits.
+
+    Attributes
+    ----------
+    latency, bandwidth : str
+        Keys of the cost table: whose messages, and whose bytes. Two where no one row has both.
+    overhead : Quantity
+        Part of T that grows neither with nbytes nor with ranks, s.
+    alpha : Quantity
+        Time for each message, s.
+    beta : Quantity
+        Time for each byte over a link, s/B; empty where times do not tell it.
+    latency_rms, bandwidth_rms : float or None
+        Root mean square of ln(found / law) over rank counts; None where that part was not known at enough of them.
+    excess : float
+        -2 ln likelihood above that of the best candidate.
+    """
+
+    latency: str
+    bandwidth: str
+    overhead: Quantity
+    alpha: Quantity
+    beta: Quantity
+    latency_rms: float | None
+    bandwidth_rms: float | None
+    excess: float
+
+    @property
+    def describes(self) -> bool:
+        """Whether it describes what was found; as with fits no more than 25 % may be missing."""
+        return max(self.latency_rms or 0.0, self.bandwidth_rms or 0.0) <= MOST_RMS
+
+    @property
+    def words(self) -> str:
+        """The algorithm's name; both, where messages and bytes are those of two."""
+        latency, bandwidth = (ALGORITHMS[key].name for key in (self.latency, self.bandwidth))
+        return latency if latency == bandwidth else f"messages as {latency}, bytes as {bandwidth}"
+
+
+class RankCliff(msgspec.Struct, frozen=True, kw_only=True):
+    """A rank count at which a parameter lies off the chosen law by more than its interval and 10 %."""
+
+    ranks: int
+    parameter: str
+    ratio: float
+
+
+class Scaling(msgspec.Struct, frozen=True, kw_only=True):
+    """Fits of like series at several rank counts, and what explains them.
+
+    Attributes
+    ----------
+    fits : tuple of Fit
+        By rank count; those that a model does not describe are left out.
+    ranks : tuple of int
+        Their rank counts.
+    gamma : float or None
+        Local reduction, s/B, kept apart from beta; None where it was not told: beta then holds its share.
+    candidates : tuple of Candidate
+        All of the table that these rank counts allow, the best first.
+    cliffs : tuple of RankCliff
+        Off the best.
+    """
+
+    fits: tuple[Fit, ...]
+    ranks: tuple[int, ...]
+    gamma: float | None
+    candidates: tuple[Candidate, ...]
+    cliffs: tuple[RankCliff, ...]
+
+    @property
+    def best(self) -> Candidate:
+        """The most likely one."""
+        return self.candidates[0]
+
+    @property
+    def alike(self) -> tuple[Candidate, ...]:
+        """Those that cannot be told apart from the best, it included."""
+        return tuple(one for one in self.candidates if one.excess <= TOLD_APART)
+
+    @property
+    def series(self) -> Series:
+        """What was measured, at the smallest rank count."""
+        return self.fits[0].series
+
+
+class Unscaled(msgspec.Struct, frozen=True, kw_only=True):
+    """Like series at several rank counts from which nothing was derived, and why."""
+
+    series: Series
+    ranks: tuple[int, ...]
+    reason: str
+
+
+class Scalings(msgspec.Struct, frozen=True, kw_only=True):
+    """All of some fits."""
+
+    scalings: tuple[Scaling, ...] = ()
+    refused: tuple[Unscaled, ...] = ()
+
+
+def placement_of(series: Series) -> Placement:
+    """Return the placement of a series, which it holds as text: ``2x4@label``."""
+    size, _at, label = series.placement.partition("@")
+    nodes, ranks_per_node = size.split("x")
+    return Placement(nodes=int(nodes), ranks_per_node=int(ranks_per_node), label=label)
+
+
+def likeness(series: Series) -> tuple[object, ...]:
+    """Return what agrees between series that differ in placement and run only; the placement's label is part of it."""
+    return (*(getattr(series, name) for name in OTHERS), placement_of(series).label)
+
+
+def scale(fits: Fits, *, gamma: float | None = None) -> Scalings:
+    """Derive per-message and per-byte costs of every operation that was measured at four or more rank counts.
+
+    Like are series that differ in placement and run only; label, tier and all else agree.
+
+    Parameters
+    ----------
+    fits : Fits
+        Of one or more runs.
+    gamma : float or None
+        Time to reduce a byte locally, s/B, where it was measured.
+    """
+    groups: dict[tuple[object, ...], list[Fit]] = {}
+    for fit in fits.fits:
+        groups.setdefault(likeness(fit.series), []).append(fit)
+    found: list[Scaling] = []
+    refused: list[Unscaled] = []
+    for group in groups.values():
+        ordered = sorted(group, key=lambda fit: placement_of(fit.series).ranks)
+        ranks = tuple(placement_of(fit.series).ranks for fit in ordered)
+        if len(ranks) < LEAST_RANK_COUNTS:
+            continue
+        reason = _refusal(ordered, ranks)
+        if reason:
+            refused.append(Unscaled(series=ordered[0].series, ranks=ranks, reason=reason))
+        else:
+            found.append(_scaling(ordered, gamma))
+    return Scalings(scalings=tuple(found), refused=tuple(refused))
+
+
+def _refusal(fits: list[Fit], ranks: tuple[int, ...]) -> str:
+    """Return why nothing is derived; empty where something is."""
+    if len(set(ranks)) < len(ranks):
+        twice = next(count for count in ranks if ranks.count(count) > 1)
+        return f"{twice} ranks were measured in more than one run or placement: name one run for each rank count"
+    placements = [placement_of(fit.series) for fit in fits]
+    if any(one.nodes > 1 for one in placements) and any(one.ranks_per_node > 1 for one in placements):
+        return "several ranks a node on several nodes: two kinds of hop; measure one node, or one rank a node"
+    if not algorithms_of(fits[0].series.operation):
+        return "the cost table has no algorithm for it"
+    if sum(fit.describes for fit in fits) < LEAST_RANK_COUNTS:
+        return f"the model describes fewer than {LEAST_RANK_COUNTS} of the rank counts"
+    if all(_observed(fits, name) is None for name in ("alpha", "beta")):
+        return f"alpha and beta are weak at all but {LEAST_RANK_COUNTS - 1} rank counts: add sizes on both sides of n1/2"
+    return ""
+
+
+def _observed(fits: list[Fit], name: str) -> Observed | None:
+    """Return a parameter at the rank counts that tell it well; None where they are too few."""
+    known = [(fit, value) for fit in fits if (value := getattr(fit, name)) is not None and fit.describes]
+    told = [(fit, value) for fit, value in known if value.per_launch and not value.weak]
+    if len(told) < LEAST_RANK_COUNTS:
+        return None
+    return Observed(
+        ranks=tuple(placement_of(fit.series).ranks for fit, _value in told),
+        per_launch=tuple(value.per_launch for _fit, value in told),
+    )
+
+
+def _scaling(fits: list[Fit], gamma: float | None) -> Scaling:
+    fits = [fit for fit in fits if fit.describes]
+    ranks = tuple(placement_of(fit.series).ranks for fit in fits)
+    parts = _observed(fits, "alpha"), _observed(fits, "beta")
+    rows = [row for row in algorithms_of(fits[0].series.operation) if all(map(row.holds_for, ranks))]
+    latencies = {row.key: _Latency(parts[0], row) for row in rows}
+    bandwidths = {row.key: _Bandwidth(parts[1], row, gamma or 0.0) for row in rows}
+    pairs = [(latencies[row.key], bandwidths[row.key]) for row in rows]
+    least = min(latency.deviance + bandwidth.deviance for latency, bandwidth in pairs)
+    apart = min(one.deviance for one in latencies.values()) + min(one.deviance for one in bandwidths.values())
+    if least - apart > TOLD_APART:
+        pairs = [(latency, bandwidth) for latency in latencies.values() for bandwidth in bandwidths.values()]
+        least = apart
+    scored = sorted(pairs, key=lambda pair: pair[0].deviance + pair[1].deviance)
+    every = (_candidate(*pair, least) for pair in scored)
+    candidates = tuple(one for one in every if one.latency == one.bandwidth or one.excess <= TOLD_APART)
+    latency, bandwidth = scored[0]
+    cliffs = (*latency.cliffs("alpha"), *bandwidth.cliffs("beta"))
+    return Scaling(fits=tuple(fits), ranks=ranks, gamma=gamma, candidates=candidates, cliffs=cliffs)
+
+
+class _Part:
+    """One parameter under one algorithm; a part that is not known costs nothing and says nothing."""
+
+    observed: Observed | None
+    row: Algorithm
+    law_P: FloatArray
+
+    @property
+    def residuals_P(self) -> FloatArray:
+        """ln(found / law)."""
+        found: FloatArray = np.zeros(0) if self.observed is None else self.observed.logs_P - np.log(self.law_P)
+        return found
+
+    @property
+    def deviance(self) -> float:
+        """-2 ln likelihood."""
+        if self.observed is None:
+            return 0.0
+        return deviance(self.residuals_P, self.observed.variances_P, self.observed.degrees)
+
+    @property
+    def rms(self) -> float | None:
+        """Of the residuals."""
+        return None if self.observed is None else rms(self.residuals_P)
+
+    def cliffs(self, name: str) -> list[RankCliff]:
+        """Return the rank counts off the law."""
+        if self.observed is None:
+            return []
+        found = []
+        for ranks, values, law in zip(self.observed.ranks, self.observed.per_launch, self.law_P, strict=True):
+            interval, value = log_t_interval(values), float(np.exp(np.log(values).mean()))
+            lower, upper = (None, None) if interval is None else (interval.lower, interval.upper)
+            if is_off(value, float(law), lower, upper):
+                found.append(RankCliff(ranks=ranks, parameter=name, ratio=value / float(law)))
+        return found
+
+
+class _Latency(_Part):
+    def __init__(self, observed: Observed | None, row: Algorithm) -> None:
+        self.observed, self.row = observed, row
+        self.laws: list[Law] = []
+        if observed is None:
+            return
+        shape_P = np.array([row.terms(ranks).alpha for ranks in observed.ranks])
+        variances_P = observed.variances_P
+        self.law = fit_latency(observed.logs_P, variances_P, shape_P)
+        self.law_P = self.law.at(shape_P)
+        logs = [np.log(values_P) for values_P in observed.sets()]
+        if self.law.constant and self.law.slope:
+            self.laws = [fit_latency(one, variances_P, shape_P, signed=True) for one in logs]
+        else:  # the whole says that one of the two is not there: so it is in every launch
+            shape_P = shape_P if self.law.slope else np.ones_like(shape_P)
+            levels = [float(np.exp(np.average(one - np.log(shape_P), weights=1 / variances_P))) for one in logs]
+            is_flat = not self.law.slope
+            self.laws = [Law(constant=x if is_flat else 0.0, slope=0.0 if is_flat else x) for x in levels]
+
+    def overhead(self) -> Quantity:
+        """What does not grow with ranks: it may be negative in a launch, hence an interval of amounts."""
+        return _over_sets([law.constant for law in self.laws], signed=True)
+
+    def alpha(self) -> Quantity:
+        """Per message."""
+        return _over_sets([law.slope for law in self.laws])
+
+
+class _Bandwidth(_Part):
+    def __init__(self, observed: Observed | None, row: Algorithm, gamma: float) -> None:
+        self.observed, self.row = observed, row
+        self.slopes: list[float] = []
+        if observed is None:
+            return
+        terms = [row.bus_terms(ranks) for ranks in observed.ranks]
+        shape_P, known_P = (np.array([getattr(one, name) for one in terms]) for name in ("beta", "gamma"))
+        known_P = known_P * gamma
+        self.law_P = fit_slope(observed.logs_P, observed.variances_P, shape_P, known_P) * shape_P + known_P
+        self.slopes = [fit_slope(np.log(one), observed.variances_P, shape_P, known_P) for one in observed.sets()]
+
+    def beta(self) -> Quantity:
+        """Per byte over a link."""
+        return _over_sets(self.slopes)
+
+
+def _over_sets(values: list[float], *, signed: bool = False) -> Quantity:
+    """Return a parameter over sets of launches; one that is zero in some is not told."""
+    if not values or not any(values) or (not signed and min(values) <= 0):
+        return Quantity(per_launch=tuple(values) if signed else ())
+    if signed:
+        return Quantity(per_launch=tuple(values), value=float(np.mean(values)), estimate=t_interval(values))
+    estimate: Estimate | None = log_t_interval(values)
+    return Quantity(per_launch=tuple(values), value=float(np.exp(np.log(values).mean())), estimate=estimate)
+
+
+def _candidate(latency: _Latency, bandwidth: _Bandwidth, least: float) -> Candidate:
+    return Candidate(
+        latency=latency.row.key,
+        bandwidth=bandwidth.row.key,
+        overhead=latency.overhead(),
+        alpha=latency.alpha(),
+        beta=bandwidth.beta(),
+        latency_rms=latency.rms,
+        bandwidth_rms=bandwidth.rms,
+        excess=latency.deviance + bandwidth.deviance - least,
+    )
