@@ -92,23 +92,23 @@ def fit_latency(logs_P: FloatArray, variances_P: FloatArray, shape_P: FloatArray
     if np.ptp(shape_P) == 0:  # what does not grow has no overhead that could be told from it
         return Law(constant=0.0, slope=math.exp(np.average(logs_P, weights=weights_P)) / shape_P[0])
 
-    def scale(ratio: float) -> tuple[float, float]:
-        """Return the logarithm of the slope and the cost, for a ratio of overhead to slope."""
-        apart_P = logs_P - np.log(ratio + shape_P)
-        centre = float(np.average(apart_P, weights=weights_P))
-        return centre, float((weights_P * (apart_P - centre) ** 2).sum())
+    def scale(ratios_R: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the logarithm of the slope and the cost, for ratios of overhead to slope."""
+        apart_RP = logs_P - np.log(ratios_R[:, None] + shape_P)
+        centre_R = apart_RP @ weights_P / weights_P.sum()
+        return centre_R, ((apart_RP - centre_R[:, None]) ** 2) @ weights_P
 
     ratios = _GRID / (1 - _GRID) * shape_P.mean()
     if signed:
         ratios = np.concatenate([-0.98 * shape_P.min() * _GRID[:0:-1], ratios])
-    costs = [scale(ratio)[1] for ratio in ratios]
-    best = int(np.argmin(costs))
-    low, high = ratios[max(best - 1, 0)], ratios[min(best + 1, len(ratios) - 1)]
-    found = optimize.minimize_scalar(lambda ratio: scale(ratio)[1], bounds=(low, high), method="bounded")
-    ratio = ratios[best] if costs[best] <= found.fun else float(found.x)
+    best = int(np.argmin(scale(ratios)[1]))
     if best == len(ratios) - 1:  # beyond the grid: it does not grow
         return Law(constant=math.exp(np.average(logs_P, weights=weights_P)), slope=0.0)
-    slope = math.exp(scale(ratio)[0])
+    bounds = ratios[max(best - 1, 0)], ratios[best + 1]
+    found = optimize.minimize_scalar(lambda ratio: scale(np.array([ratio]))[1][0], bounds=bounds, method="bounded")
+    nearest = np.array([ratios[best], found.x])  # the end of the grid is one that a bounded search never reaches
+    centres, costs = scale(nearest)
+    ratio, slope = float(nearest[np.argmin(costs)]), math.exp(centres[np.argmin(costs)])
     return Law(constant=ratio * slope, slope=slope)
 
 

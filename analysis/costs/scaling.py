@@ -179,7 +179,7 @@ def _refusal(fits: list[Fit], ranks: tuple[int, ...]) -> str:
     if sum(fit.describes for fit in fits) < LEAST_RANK_COUNTS:
         return f"the model describes fewer than {LEAST_RANK_COUNTS} of the rank counts"
     if all(_observed(fits, name) is None for name in ("alpha", "beta")):
-        return f"alpha and beta are weak at all but {LEAST_RANK_COUNTS - 1} rank counts: add sizes on both sides of n1/2"
+        return f"alpha and beta are weak: {LEAST_RANK_COUNTS} rank counts need sizes well below and well above n1/2"
     return ""
 
 

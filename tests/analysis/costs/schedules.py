@@ -294,9 +294,7 @@ def halving_gather(ranks: int) -> Schedule:
 
 
 def tree_gather_steps(ranks: int) -> list[Step]:
-    return [
-        [Message(child, parent, below) for parent, child, below in step] for step in binomial(ranks)[::-1]
-    ]
+    return [[Message(child, parent, below) for parent, child, below in step] for step in binomial(ranks)[::-1]]
 
 
 def to_root(ranks: int, steps: list[Step]) -> Schedule:
