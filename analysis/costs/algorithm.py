@@ -59,6 +59,8 @@ class Algorithm(msgspec.Struct, frozen=True, kw_only=True):
         Where the row comes from.
     note : str
         Where this row differs from its source, or what is left out.
+    backends : tuple of str
+        Where it may run; empty for all.
     only_powers_of_two : bool
         The algorithm is not defined for other numbers of ranks.
     is_limit : bool
@@ -70,6 +72,7 @@ class Algorithm(msgspec.Struct, frozen=True, kw_only=True):
     law: Callable[[int], Terms]
     source: str
     note: str = ""
+    backends: tuple[str, ...] = ()
     only_powers_of_two: bool = False
     is_limit: bool = False
 
@@ -81,6 +84,10 @@ class Algorithm(msgspec.Struct, frozen=True, kw_only=True):
     def holds_for(self, ranks: int) -> bool:
         """Whether the row says anything of so many ranks."""
         return ranks >= 2 and not (self.only_powers_of_two and ranks & (ranks - 1))
+
+    def may_run(self, backend: str) -> bool:
+        """Whether it is one that a backend could have; a simulated one may have any."""
+        return not self.backends or backend in {*self.backends, "simulated"}
 
     def terms(self, ranks: int) -> Terms:
         """Return what stands before alpha, beta and gamma of nbytes.

@@ -59,6 +59,7 @@ ROWS = (
         source="gloo allreduce.cc: at least two segments of a block, at most 1 MiB each",
         note="messages of up to 2 MiB per rank, larger blocks have more; gloo's docs/algorithms.md says 4p, its loop "
         "sends 4(p - 1). Two are in flight, so that up to half of their alphas overlap",
+        backends=("gloo",),
     ),
     Algorithm(
         operation="all_reduce",
@@ -88,6 +89,7 @@ ROWS = (
         name="switch multicast",
         law=_switch_multicast,
         source="NVLS: NVIDIA/nccl issue 1455 and nccl-tests issue 212 state n/(n + 1) of the link rate",
+        backends=("nccl", "cupy-nccl"),
         note="reduced in the switch; alpha is one passage, whatever the number of ranks",
         is_limit=True,
     ),
@@ -96,6 +98,7 @@ ROWS = (
         name="switch tree",
         law=lambda _ranks: Terms(alpha=1, beta=1.0),
         source="SHARP: Graham et al. 2016, COM-HPC",
+        backends=("nccl", "cupy-nccl", "mpi"),
         note="reduced in the switches, streamed; alpha is one passage up and down a tree whose depth is the fabric's",
         is_limit=True,
     ),

@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from collmark.analysis.models.fit import Fit
+from collmark.analysis.columns import SERIES, Series
+from collmark.analysis.models.fit import Fit, Fits
 
 TOLERANCE = 1.1
 """Ratio of measured to modelled, or of modelled to measured, within which a point lies on its model (method.md B.4)."""
@@ -63,3 +64,31 @@ def cliffs_of(fit: Fit, points: pd.DataFrame) -> tuple[Cliff, ...]:
         if is_off(row.seconds, seconds, row.lower, row.upper)
     ]
     return tuple(sorted(found, key=lambda cliff: -abs(math.log(cliff.ratio))))
+
+
+class CliffsOf(msgspec.Struct, frozen=True, kw_only=True):
+    """The cliffs of one series, the furthest first."""
+
+    series: Series
+    cliffs: tuple[Cliff, ...]
+
+
+def all_cliffs(fits: Fits, points: pd.DataFrame) -> tuple[CliffsOf, ...]:
+    """Return the cliffs of every series that has some.
+
+    Parameters
+    ----------
+    fits, points
+        Of the same runs.
+    """
+    own = by_series(points)
+    found = (CliffsOf(series=fit.series, cliffs=cliffs_of(fit, own[fit.series])) for fit in fits.fits)
+    return tuple(one for one in found if one.cliffs)
+
+
+def by_series(points: pd.DataFrame) -> dict[Series, pd.DataFrame]:
+    """Return the points of each series that may enter a fit."""
+    if points.empty:
+        return {}
+    groups = points[points["enters"]].groupby(list(SERIES), sort=False)
+    return {msgspec.convert(rows.iloc[0][list(SERIES)].to_dict(), Series): rows for _key, rows in groups}

@@ -17,6 +17,7 @@ MODEL_SD = 0.03
 ASSUMED_SD, ASSUMED_DEGREES = 0.10, 4
 """Of launches, where there is one at every rank count and nothing tells (method.md B.4 reckons with 10 %)."""
 _GRID = np.linspace(0.0, 1.0, 201)[:-1]
+_REFINEMENTS, _POINTS = 3, 41
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,15 +102,16 @@ def fit_latency(logs_P: FloatArray, variances_P: FloatArray, shape_P: FloatArray
     ratios = _GRID / (1 - _GRID) * shape_P.mean()
     if signed:
         ratios = np.concatenate([-0.98 * shape_P.min() * _GRID[:0:-1], ratios])
-    best = int(np.argmin(scale(ratios)[1]))
-    if best == len(ratios) - 1:  # beyond the grid: it does not grow
+    centres, costs = scale(ratios)
+    if int(np.argmin(costs)) == len(ratios) - 1:  # beyond the grid: it does not grow
         return Law(constant=math.exp(np.average(logs_P, weights=weights_P)), slope=0.0)
-    bounds = ratios[max(best - 1, 0)], ratios[best + 1]
-    found = optimize.minimize_scalar(lambda ratio: scale(np.array([ratio]))[1][0], bounds=bounds, method="bounded")
-    nearest = np.array([ratios[best], found.x])  # the end of the grid is one that a bounded search never reaches
-    centres, costs = scale(nearest)
-    ratio, slope = float(nearest[np.argmin(costs)]), math.exp(centres[np.argmin(costs)])
-    return Law(constant=ratio * slope, slope=slope)
+    for _finer in range(_REFINEMENTS):
+        best = int(np.argmin(costs))
+        ratios = np.linspace(ratios[max(best - 1, 0)], ratios[min(best + 1, len(ratios) - 1)], _POINTS)
+        centres, costs = scale(ratios)
+    best = int(np.argmin(costs))
+    slope = math.exp(centres[best])
+    return Law(constant=float(ratios[best]) * slope, slope=slope)
 
 
 def fit_slope(logs_P: FloatArray, variances_P: FloatArray, shape_P: FloatArray, known_P: FloatArray) -> float:

@@ -32,7 +32,7 @@ class MaxRate(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Check the figures."""
-        if self.alpha < 0 or not min(self.process_rate, self.rail_rate, self.rails) > 0:
+        if not (self.alpha >= 0 and all(value > 0 for value in (self.process_rate, self.rail_rate, self.rails))):
             raise UsageError("max-rate needs alpha of at least 0 s and rates and rails above 0")
 
     @property

@@ -49,6 +49,7 @@ ROWS = (
         name="whole all_reduce by ring",
         law=lambda ranks: Terms(alpha=2 * (ranks - 1), beta=2 * others(ranks), gamma=others(ranks)),
         source="torch's gloo: an all_reduce of which each rank keeps its block, twice the bytes by the byte counters",
+        backends=("gloo",),
     ),
 )
 """Each with what stands before alpha, beta and gamma."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 import numpy as np
 
@@ -104,6 +106,12 @@ class Scaling(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(one for one in self.candidates if one.excess <= TOLD_APART)
 
     @property
+    def gamma_share(self) -> float:
+        """Bytes added locally for each byte over a link, at the largest rank count; 0 where nothing is reduced."""
+        terms = ALGORITHMS[self.best.bandwidth].terms(self.ranks[-1])
+        return terms.gamma / terms.beta if terms.beta else 0.0
+
+    @property
     def series(self) -> Series:
         """What was measured, at the smallest rank count."""
         return self.fits[0].series
@@ -136,7 +144,7 @@ def likeness(series: Series) -> tuple[object, ...]:
     return (*(getattr(series, name) for name in OTHERS), placement_of(series).label)
 
 
-def scale(fits: Fits, *, gamma: float | None = None) -> Scalings:
+def scale(fits: Fits, gammas: Mapping[str, float] | None = None) -> Scalings:
     """Derive per-message and per-byte costs of every operation that was measured at four or more rank counts.
 
     Like are series that differ in placement and run only; label, tier and all else agree.
@@ -145,8 +153,8 @@ def scale(fits: Fits, *, gamma: float | None = None) -> Scalings:
     ----------
     fits : Fits
         Of one or more runs.
-    gamma : float or None
-        Time to reduce a byte locally, s/B, where it was measured.
+    gammas : mapping of str to float
+        By run: time to add a byte of float32 locally, s/B, where it was measured.
     """
     groups: dict[tuple[object, ...], list[Fit]] = {}
     for fit in fits.fits:
@@ -162,7 +170,7 @@ def scale(fits: Fits, *, gamma: float | None = None) -> Scalings:
         if reason:
             refused.append(Unscaled(series=ordered[0].series, ranks=ranks, reason=reason))
         else:
-            found.append(_scaling(ordered, gamma))
+            found.append(_scaling(ordered, _gamma(ordered, gammas or {})))
     return Scalings(scalings=tuple(found), refused=tuple(refused))
 
 
@@ -183,6 +191,15 @@ def _refusal(fits: list[Fit], ranks: tuple[int, ...]) -> str:
     return ""
 
 
+def _gamma(fits: list[Fit], gammas: Mapping[str, float]) -> float | None:
+    """Return the local reduction that was measured, for what it was measured for: sums of float32 by processors."""
+    series = fits[0].series
+    if (series.device, series.dtype, series.reduction) != ("cpu", "float32", "sum"):
+        return None
+    told = [gammas[fit.series.run] for fit in fits if fit.series.run in gammas]
+    return float(np.exp(np.log(told).mean())) if len(told) == len(fits) else None
+
+
 def _observed(fits: list[Fit], name: str) -> Observed | None:
     """Return a parameter at the rank counts that tell it well; None where they are too few."""
     known = [(fit, value) for fit in fits if (value := getattr(fit, name)) is not None and fit.describes]
@@ -199,7 +216,9 @@ def _scaling(fits: list[Fit], gamma: float | None) -> Scaling:
     fits = [fit for fit in fits if fit.describes]
     ranks = tuple(placement_of(fit.series).ranks for fit in fits)
     parts = _observed(fits, "alpha"), _observed(fits, "beta")
-    rows = [row for row in algorithms_of(fits[0].series.operation) if all(map(row.holds_for, ranks))]
+    series = fits[0].series
+    rows = [row for row in algorithms_of(series.operation) if row.may_run(series.backend)]
+    rows = [row for row in rows if all(map(row.holds_for, ranks))]
     latencies = {row.key: _Latency(parts[0], row) for row in rows}
     bandwidths = {row.key: _Bandwidth(parts[1], row, gamma or 0.0) for row in rows}
     pairs = [(latencies[row.key], bandwidths[row.key]) for row in rows]
@@ -208,7 +227,8 @@ def _scaling(fits: list[Fit], gamma: float | None) -> Scaling:
     if least - apart > TOLD_APART:
         pairs = [(latency, bandwidth) for latency in latencies.values() for bandwidth in bandwidths.values()]
         least = apart
-    scored = sorted(pairs, key=lambda pair: pair[0].deviance + pair[1].deviance)
+    # Of laws of one shape the first of the table comes first.
+    scored = sorted(pairs, key=lambda pair: round(pair[0].deviance + pair[1].deviance, 3))
     every = (_candidate(*pair, least) for pair in scored)
     candidates = tuple(one for one in every if one.latency == one.bandwidth or one.excess <= TOLD_APART)
     latency, bandwidth = scored[0]
@@ -289,10 +309,11 @@ class _Bandwidth(_Part):
         if observed is None:
             return
         terms = [row.bus_terms(ranks) for ranks in observed.ranks]
-        shape_P, known_P = (np.array([getattr(one, name) for one in terms]) for name in ("beta", "gamma"))
-        known_P = known_P * gamma
-        self.law_P = fit_slope(observed.logs_P, observed.variances_P, shape_P, known_P) * shape_P + known_P
-        self.slopes = [fit_slope(np.log(one), observed.variances_P, shape_P, known_P) for one in observed.sets()]
+        shape_P, reduced_P = (np.array([getattr(one, name) for one in terms]) for name in ("beta", "gamma"))
+        variances_P, nothing_P = observed.variances_P, np.zeros_like(shape_P)
+        # Bytes alone are compared: a gamma that overlaps with them would speak against the right algorithm.
+        self.law_P = fit_slope(observed.logs_P, variances_P, shape_P, nothing_P) * shape_P
+        self.slopes = [fit_slope(np.log(one), variances_P, shape_P, gamma * reduced_P) for one in observed.sets()]
 
     def beta(self) -> Quantity:
         """Per byte over a link."""

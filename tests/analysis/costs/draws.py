@@ -34,6 +34,7 @@ class Planted(msgspec.Struct, frozen=True, kw_only=True):
     alpha: float = ALPHA
     beta: float = BETA
     gamma: float = 0.0
+    backend: str = "simulated"
     launch_sd: float = 0.05
     launches: int = 5
     ranks: tuple[int, ...] = (2, 4, 8, 16)
@@ -65,17 +66,20 @@ def draw(planted: Planted, seed: int) -> Fits:
     for ranks in planted.ranks:
         levels_2L = np.exp(random.normal(0, planted.launch_sd, (2, planted.launches)))
         alpha, beta = planted.line(ranks)
-        alphas, betas = quantity((alpha * levels_2L[0]).tolist()), quantity((beta * levels_2L[1]).tolist())
         is_sized = OPERATIONS[planted.operation].sized
+        alphas = quantity((alpha * levels_2L[0]).tolist())
+        betas = quantity((beta * levels_2L[1]).tolist()) if is_sized else None
         fits.append(
             Fit(
-                series=msgspec.structs.replace(SERIES, operation=planted.operation, placement=f"1x{ranks}"),
+                series=msgspec.structs.replace(
+                    SERIES, operation=planted.operation, backend=planted.backend, placement=f"1x{ranks}"
+                ),
                 model="alpha-beta" if is_sized else "constant",
                 launches=planted.launches,
                 sizes=12,
                 left_out=0,
                 alpha=alphas,
-                beta=betas if is_sized else None,
+                beta=betas,
                 smallest=alphas,
                 first=16,
                 last=64 << 20,

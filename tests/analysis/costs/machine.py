@@ -100,3 +100,16 @@ def _loads(step: Iterable[Message], ports: int) -> tuple[dict[int, int], dict[in
         ends["in", message.receiver] += 1
     assert max(ends.values(), default=0) <= ports, "a rank has one port each way"
     return out, into
+
+
+def busiest(schedule: Schedule) -> tuple[float, float, float]:
+    """Return what the busiest ranks send, receive and reduce, over nbytes."""
+    sent: dict[int, int] = defaultdict(int)
+    received: dict[int, int] = defaultdict(int)
+    added: dict[int, int] = defaultdict(int)
+    for message in (message for step in schedule.steps for message in step):
+        sent[message.sender] += len(message.blocks)
+        received[message.receiver] += len(message.blocks)
+        added[message.receiver] += len(message.blocks) * message.adds
+    most = (max(counts.values()) / schedule.blocks for counts in (sent, received, added))
+    return next(most), next(most), next(most)

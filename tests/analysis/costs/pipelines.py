@@ -59,12 +59,19 @@ def parents(ranks: int) -> list[int]:
 
 
 def double_tree(ranks: int, chunks: int, *, ports: int = 1) -> Schedule:
-    """Half of the chunks up and down one tree, half along its mirror image, in which leaves are inner ranks."""
+    """Half of the chunks up and down one tree, half along another in which its leaves are inner ranks.
+
+    That is its mirror image for even numbers of ranks, and itself moved by one rank for odd ones.
+    """
     first, full = reduced(ranks, 2 * chunks)
     tree = parents(ranks)
     mirror = [-1] * ranks
+
+    def moved(rank: int) -> int:
+        return (rank + 1) % ranks if ranks % 2 else ranks - 1 - rank
+
     for rank, parent in enumerate(tree):
-        mirror[ranks - 1 - rank] = -1 if parent < 0 else ranks - 1 - parent
+        mirror[moved(rank)] = -1 if parent < 0 else moved(parent)
     tasks = [
         task
         for chunk in range(chunks)

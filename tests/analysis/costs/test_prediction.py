@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import msgspec
 import pytest
 from tests.analysis.costs.draws import Planted, draw
 
+from collmark.analysis.costs.index import ALGORITHMS
 from collmark.analysis.costs.prediction import FURTHEST, Prediction, Unpredicted, predict
 from collmark.analysis.costs.scaling import Scalings, scale
 from collmark.analysis.models.fit import Fits
@@ -34,14 +36,21 @@ def covers(one: Prediction, seconds: float) -> bool:
     return one.lower <= seconds <= one.upper
 
 
+@functools.cache
+def drawn() -> list[tuple[Fits, Scalings]]:
+    return [(fits, scale(fits)) for fits in (draw(Planted(), seed) for seed in range(1, DRAWS + 1))]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("nbytes", "ranks"), [(256, 6), (MIB, 6), (64 * MIB, 12), (MIB, 4), (256, 32), (64 * MIB, 32)])
+@pytest.mark.parametrize(
+    ("nbytes", "ranks"), [(256, 6), (MIB, 6), (64 * MIB, 12), (MIB, 4), (256, 32), (64 * MIB, 32)]
+)
 def test_intervals_cover_the_planted_time(nbytes: int, ranks: int) -> None:
-    planted = Planted()
-    held = sum(
-        covers(predicted(draw(planted, seed), nbytes, ranks), planted.seconds(nbytes, ranks)) for seed in range(DRAWS)
-    )
-    assert held >= 0.95 * DRAWS
+    truth = Planted().seconds(nbytes, ranks)
+    found = [one for fits, scalings in drawn() for one in predict(fits, scalings, nbytes, ranks)]
+    held = sum(covers(one, truth) for one in found if isinstance(one, Prediction))
+    assert len(found) == DRAWS
+    assert held >= 0.93 * DRAWS  # at 95 % fewer than 93 % of 200 are covered once in 12 times; the seeds are fixed
 
 
 def test_a_measured_rank_count_is_answered_by_its_own_fit() -> None:
@@ -103,8 +112,12 @@ def test_algorithms_that_are_alike_widen_the_interval() -> None:
     one = predicted(fits, 64, 64)
     assert "binomial tree" in one.basis
     assert "linear" in one.basis
-    assert one.upper is not None
-    assert one.upper > planted.seconds(64, 64) * 1.3
+    (scaling,) = scale(fits).scalings
+    each = {c.latency: c.overhead.value + ALGORITHMS[c.latency].terms(64).alpha * c.alpha.value for c in scaling.alike}
+    binomial, linear = each["gather/binomial tree"], each["gather/linear"]
+    assert linear > binomial
+    assert one.lower <= binomial / 1.2
+    assert one.upper >= linear * 1.2
 
 
 def test_one_launch_has_no_interval() -> None:

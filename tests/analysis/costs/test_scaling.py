@@ -30,7 +30,10 @@ def only(scalings: Scalings) -> Scaling:
 
 @functools.cache
 def scaled(planted: Planted, draws: int = DRAWS) -> list[Scaling]:
-    return [only(scale(draw(planted, seed), gamma=planted.gamma or None)) for seed in range(1, draws + 1)]
+    return [
+        only(scale(draw(planted, seed), {"draw": planted.gamma} if planted.gamma else None))
+        for seed in range(1, draws + 1)
+    ]
 
 
 def names(scaling: Scaling) -> set[str]:
@@ -115,28 +118,40 @@ def test_planted_costs_are_found_exactly_without_noise() -> None:
 
 def test_gamma_is_told_from_beta_where_it_was_measured() -> None:
     planted = Planted(gamma=5e-11, launch_sd=0.01)
-    known = only(scale(draw(planted, 1), gamma=5e-11))
+    known = only(scale(draw(planted, 1), {"draw": 5e-11}))
     blind = only(scale(draw(planted, 1)))
     assert known.best.beta.value == pytest.approx(BETA, rel=0.02)
     # A ring adds half a byte for each byte that it sends.
     assert blind.best.beta.value == pytest.approx(BETA + 0.5 * 5e-11, rel=0.02)
 
 
-def test_gamma_that_explains_all_leaves_no_beta() -> None:
-    one = only(scale(draw(Planted(), 1), gamma=1.0))
+def test_gamma_that_explains_all_leaves_no_beta_and_the_same_algorithm() -> None:
+    one = only(scale(draw(Planted(), 1), {"draw": 1.0}))
+    assert one.best.latency == one.best.bandwidth == "all_reduce/ring"
     assert one.best.beta == Quantity()
 
 
+def test_gamma_is_only_for_what_it_was_measured_for() -> None:
+    fits = tuple(changed(draw(Planted(), 1), dtype="bfloat16"))
+    assert only(scale(Fits(fits=fits, refused=()), {"draw": 1e-11})).gamma is None  # type: ignore[arg-type]
+    assert only(scale(draw(Planted(), 1), {"another": 1e-11})).gamma is None
+
+
 def test_messages_of_one_and_bytes_of_another_algorithm_are_said_so() -> None:
-    """A library that doubles for small vectors and halves for large ones."""
-    planted = Planted(
-        latency="all_reduce/recursive doubling", bandwidth="all_reduce/ring", ranks=(2, 4, 8, 16), overhead=0.0
-    )
+    """A library that takes Bruck's algorithm for small vectors and pairs for large ones."""
+    planted = Planted(latency="all_to_all/Bruck", bandwidth="all_to_all/pairwise", ranks=(2, 4, 8, 16), overhead=0.0)
     for one in scaled(planted, 20):
-        best = one.best
-        assert best.latency != best.bandwidth
-        assert ("all_reduce/recursive doubling", "all_reduce/ring") in {(c.latency, c.bandwidth) for c in one.alike}
-        assert "messages as" in best.words
+        assert one.best.latency != one.best.bandwidth
+        assert ("all_to_all/Bruck", "all_to_all/pairwise") in {(c.latency, c.bandwidth) for c in one.alike}
+        assert "messages as" in one.best.words
+
+
+def test_rows_of_other_libraries_are_no_candidates() -> None:
+    one = only(scale(draw(Planted(backend="mpi"), 1)))
+    assert {"all_reduce/segmented ring", "all_reduce/switch multicast"}.isdisjoint(c.latency for c in one.candidates)
+    gloo = only(scale(draw(Planted(backend="gloo"), 1)))
+    assert "all_reduce/segmented ring" in {c.latency for c in gloo.candidates}
+    assert "all_reduce/switch tree" not in {c.latency for c in gloo.candidates}
 
 
 def test_growth_that_no_algorithm_has_is_not_described() -> None:
