@@ -109,6 +109,13 @@ def test_a_cliff_is_named(cli: Callable[..., Any], run: Callable[..., str]) -> N
     assert "off the model by over 10 % and its interval: 256 KiB takes" in notes
 
 
+def test_a_cliff_does_not_hide_what_a_message_costs(cli: Callable[..., Any], run: Callable[..., str]) -> None:
+    records = [times(record, 10) if record.case.nbytes == SIZES[7] else record for record in ring()]
+    result = cli("fit", run(records), "--predict", "1M@4")
+    assert "us/message" in result.out
+    assert "the fit at 4 ranks" in " ".join(result.out.split())
+
+
 def test_the_prior_stands_beside_and_is_called_so(cli: Callable[..., Any], run: Callable[..., str]) -> None:
     result = cli("fit", run(ring((8,))), "--prior", "nccl:HOPPER")
     words = " ".join(result.out.split())

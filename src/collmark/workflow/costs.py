@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from collmark.analysis.costs.cliffs import CliffsOf, all_cliffs
+from collmark.analysis.costs.cliffs import CliffsOf, all_cliffs, judged_without_cliffs
 from collmark.analysis.costs.nccl_tuning import system_of
 from collmark.analysis.costs.prediction import Prediction, Unpredicted, predict
 from collmark.analysis.costs.prior import PriorOf, priors_beside
@@ -62,9 +62,11 @@ def explain(
     if prior_name is not None:
         system_of(prior_name, gpus_per_node=2, nodes=1)  # its name is read before anything is worked out
     cases = points(frame(results), include_unstable=include_unstable)
+    cliffs = all_cliffs(fits, cases)
+    fits = judged_without_cliffs(fits, cliffs, cases)
     scalings = scale(fits, gammas(results))
     return Explained(
-        cliffs=all_cliffs(fits, cases),
+        cliffs=cliffs,
         scalings=scalings,
         predictions=tuple(one for place in places for one in predict(fits, scalings, *place)),
         priors=() if prior_name is None else priors_beside(cases, prior_name),

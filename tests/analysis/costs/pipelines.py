@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tests.analysis.costs.machine import Message, Schedule, Step
+from tests.analysis.costs.machine import Message, Schedule, State, Step
 from tests.analysis.costs.schedules import at_root, on_all, reduced
 
 
@@ -44,7 +44,7 @@ def chain_reduce(ranks: int, chunks: int) -> Schedule:
     first, full = reduced(ranks, chunks)
     sent = {(c, r): Message(r, r - 1, (c,), adds=True) for c in range(chunks) for r in range(ranks - 1, 0, -1)}
     tasks = [Task(message, (sent[c, r + 1],) if r < ranks - 1 else ()) for (c, r), message in sent.items()]
-    last = [dict.fromkeys(range(chunks), full), *({} for _rank in range(ranks - 1))]
+    last: State = [dict.fromkeys(range(chunks), full), *({} for _rank in range(ranks - 1))]
     return Schedule(greedy(tasks), first, last, chunks)
 
 

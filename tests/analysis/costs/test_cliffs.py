@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.analysis.made import SIZES, curve, results_of, times
 
-from collmark.analysis.costs.cliffs import Cliff, cliffs_of, is_off
+from collmark.analysis.costs.cliffs import Cliff, all_cliffs, cliffs_of, is_off, judged_without_cliffs
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fit, fit_frame
 from collmark.analysis.points import points
@@ -25,6 +25,25 @@ def test_one_size_ten_times_slower_than_its_neighbours_is_a_cliff() -> None:
     assert cliffs[0].ratio == pytest.approx(10, rel=0.05)
     assert fit.asymptote is not None
     assert fit.asymptote.value == pytest.approx(1e10, rel=0.03)
+
+
+def judged(records: list[Record]) -> Fit:
+    table = frame([results_of(records)])
+    fits, cases = fit_frame(table), points(table)
+    (fit,) = judged_without_cliffs(fits, all_cliffs(fits, cases), cases).fits
+    return fit
+
+
+def test_one_cliff_is_no_reason_not_to_believe_the_rest() -> None:
+    records = [times(r, 10) if r.case.nbytes == SIZES[7] else r for r in curve()]
+    fit, _cliffs = found(records)
+    assert not fit.describes
+    assert judged(records).rms < 0.05
+
+
+def test_a_curve_that_is_half_cliffs_is_not_described() -> None:
+    records = [times(r, 10 if SIZES.index(r.case.nbytes) % 2 else 1) for r in curve()]
+    assert not judged(records).describes
 
 
 def test_a_curve_on_its_model_has_none() -> None:
