@@ -325,7 +325,9 @@ class HostNoise(_Stored, frozen=True, kw_only=True):
     switches: Annotated[NotNegative | None, meaning("context switches of the whole host", "1/s")] = None
     summed: Annotated[
         list[NotNegative] | None,
-        meaning("float32 that each rank added to a buffer of 1 MiB by numpy, all at once: 1/gamma", "B/s"),
+        meaning(
+            "float32 added to a buffer of 1 MiB, by MPI_Reduce_local or by numpy, all ranks at once: 1/gamma", "B/s"
+        ),
     ] = None
 
     def __post_init__(self) -> None:

@@ -33,6 +33,11 @@ def test_what_a_rank_sees(monkeypatch: pytest.MonkeyPatch, loop: str) -> None:
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(seen), type=RankNoise) == seen
 
 
+def test_what_does_not_add_has_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short, "WATCHED", 0.01)
+    assert watch_rank(lambda _to, _source: 0).summed is None
+
+
 def test_a_host_has_what_its_ranks_saw_in_their_order() -> None:
     other = msgspec.structs.replace(RANK, lost=0.02, long=5, largest=0.008, preempted=4, steal=0.2, frequency=None)
     found = host_noise([RANK, other])
