@@ -11,8 +11,6 @@ several GPUs a NIC, and what environment variables change.
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Iterator
 from enum import StrEnum
 from importlib import resources
 
@@ -179,11 +177,6 @@ def prior(operation: str, system: System, nbytes: int) -> Prior:
     return Prior(algorithm=best.algorithm, protocol=best.protocol, seconds=seconds(operation, best, system, nbytes))
 
 
-def priors(operation: str, system: System, sizes: list[int]) -> Iterator[tuple[int, Prior]]:
-    """Yield sizes in B with what is predicted at each."""
-    return ((nbytes, prior(operation, system, nbytes)) for nbytes in sizes)
-
-
 def _ring_graph(system: System) -> tuple[int, float]:
     """Return channels and GB/s of each: over NVLink on one node, over a NIC for each GPU on several."""
     generation = _tables().generation[system.generation]
@@ -299,14 +292,3 @@ def system_of(name: str, *, gpus_per_node: int, nodes: int) -> System:
         nodes=nodes,
         processor=Processor(processor.lower()) if processor else Processor.INTEL,
     )
-
-
-def crossover(operation: str, system: System, first: int, last: int) -> list[tuple[int, str]]:
-    """Return where the choice changes among powers of two from first to last: (nbytes in B, ``ring/LL``)."""
-    found: list[tuple[int, str]] = []
-    for power in range(math.ceil(math.log2(first)), math.floor(math.log2(last)) + 1):
-        chosen = prior(operation, system, 1 << power)
-        name = f"{chosen.algorithm}/{chosen.protocol}"
-        if not found or found[-1][1] != name:
-            found.append((1 << power, name))
-    return found

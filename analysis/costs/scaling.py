@@ -8,14 +8,11 @@ import msgspec
 import numpy as np
 
 from collmark.analysis.columns import SERIES, Series
-from collmark.analysis.costs.algorithm import Algorithm
-from collmark.analysis.costs.cliffs import is_off
-from collmark.analysis.costs.growth import FloatArray, Law, Observed, deviance, fit_latency, fit_slope, rms
+from collmark.analysis.costs.growth import Observed
 from collmark.analysis.costs.index import ALGORITHMS, algorithms_of
+from collmark.analysis.costs.part import BandwidthPart, LatencyPart, RankCliff
 from collmark.analysis.models.fit import MOST_RMS, Fit, Fits, Quantity
-from collmark.core.estimate import Estimate
 from collmark.core.placement import Placement
-from collmark.core.statistics import log_t_interval, t_interval
 
 LEAST_RANK_COUNTS = 4
 """Fewer do not tell a line from a logarithm: p - 1 and lg p correlate 0.98 on 2, 4, 8 (method.md B.4)."""
@@ -62,14 +59,6 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         """The algorithm's name; both, where messages and bytes are those of two."""
         latency, bandwidth = (ALGORITHMS[key].name for key in (self.latency, self.bandwidth))
         return latency if latency == bandwidth else f"messages as {latency}, bytes as {bandwidth}"
-
-
-class RankCliff(msgspec.Struct, frozen=True, kw_only=True):
-    """A rank count at which a parameter lies off the chosen law by more than its interval and 10 %."""
-
-    ranks: int
-    parameter: str
-    ratio: float
 
 
 class Scaling(msgspec.Struct, frozen=True, kw_only=True):
@@ -219,8 +208,8 @@ def _scaling(fits: list[Fit], gamma: float | None) -> Scaling:
     series = fits[0].series
     rows = [row for row in algorithms_of(series.operation) if row.may_run(series.backend)]
     rows = [row for row in rows if all(map(row.holds_for, ranks))]
-    latencies = {row.key: _Latency(parts[0], row) for row in rows}
-    bandwidths = {row.key: _Bandwidth(parts[1], row, gamma or 0.0) for row in rows}
+    latencies = {row.key: LatencyPart(parts[0], row) for row in rows}
+    bandwidths = {row.key: BandwidthPart(parts[1], row, gamma or 0.0) for row in rows}
     pairs = [(latencies[row.key], bandwidths[row.key]) for row in rows]
     least = min(latency.deviance + bandwidth.deviance for latency, bandwidth in pairs)
     apart = min(one.deviance for one in latencies.values()) + min(one.deviance for one in bandwidths.values())
@@ -236,101 +225,7 @@ def _scaling(fits: list[Fit], gamma: float | None) -> Scaling:
     return Scaling(fits=tuple(fits), ranks=ranks, gamma=gamma, candidates=candidates, cliffs=cliffs)
 
 
-class _Part:
-    """One parameter under one algorithm; a part that is not known costs nothing and says nothing."""
-
-    observed: Observed | None
-    row: Algorithm
-    law_P: FloatArray
-
-    @property
-    def residuals_P(self) -> FloatArray:
-        """ln(found / law)."""
-        found: FloatArray = np.zeros(0) if self.observed is None else self.observed.logs_P - np.log(self.law_P)
-        return found
-
-    @property
-    def deviance(self) -> float:
-        """-2 ln likelihood."""
-        if self.observed is None:
-            return 0.0
-        return deviance(self.residuals_P, self.observed.variances_P, self.observed.degrees)
-
-    @property
-    def rms(self) -> float | None:
-        """Of the residuals."""
-        return None if self.observed is None else rms(self.residuals_P)
-
-    def cliffs(self, name: str) -> list[RankCliff]:
-        """Return the rank counts off the law."""
-        if self.observed is None:
-            return []
-        found = []
-        for ranks, values, law in zip(self.observed.ranks, self.observed.per_launch, self.law_P, strict=True):
-            interval, value = log_t_interval(values), float(np.exp(np.log(values).mean()))
-            lower, upper = (None, None) if interval is None else (interval.lower, interval.upper)
-            if is_off(value, float(law), lower, upper):
-                found.append(RankCliff(ranks=ranks, parameter=name, ratio=value / float(law)))
-        return found
-
-
-class _Latency(_Part):
-    def __init__(self, observed: Observed | None, row: Algorithm) -> None:
-        self.observed, self.row = observed, row
-        self.laws: list[Law] = []
-        if observed is None:
-            return
-        shape_P = np.array([row.terms(ranks).alpha for ranks in observed.ranks])
-        variances_P = observed.variances_P
-        self.law = fit_latency(observed.logs_P, variances_P, shape_P)
-        self.law_P = self.law.at(shape_P)
-        logs = [np.log(values_P) for values_P in observed.sets()]
-        if self.law.constant and self.law.slope:
-            self.laws = [fit_latency(one, variances_P, shape_P, signed=True) for one in logs]
-        else:  # the whole says that one of the two is not there: so it is in every launch
-            shape_P = shape_P if self.law.slope else np.ones_like(shape_P)
-            levels = [float(np.exp(np.average(one - np.log(shape_P), weights=1 / variances_P))) for one in logs]
-            is_flat = not self.law.slope
-            self.laws = [Law(constant=x if is_flat else 0.0, slope=0.0 if is_flat else x) for x in levels]
-
-    def overhead(self) -> Quantity:
-        """What does not grow with ranks: it may be negative in a launch, hence an interval of amounts."""
-        return _over_sets([law.constant for law in self.laws], signed=True)
-
-    def alpha(self) -> Quantity:
-        """Per message."""
-        return _over_sets([law.slope for law in self.laws])
-
-
-class _Bandwidth(_Part):
-    def __init__(self, observed: Observed | None, row: Algorithm, gamma: float) -> None:
-        self.observed, self.row = observed, row
-        self.slopes: list[float] = []
-        if observed is None:
-            return
-        terms = [row.bus_terms(ranks) for ranks in observed.ranks]
-        shape_P, reduced_P = (np.array([getattr(one, name) for one in terms]) for name in ("beta", "gamma"))
-        variances_P, nothing_P = observed.variances_P, np.zeros_like(shape_P)
-        # Bytes alone are compared: a gamma that overlaps with them would speak against the right algorithm.
-        self.law_P = fit_slope(observed.logs_P, variances_P, shape_P, nothing_P) * shape_P
-        self.slopes = [fit_slope(np.log(one), variances_P, shape_P, gamma * reduced_P) for one in observed.sets()]
-
-    def beta(self) -> Quantity:
-        """Per byte over a link."""
-        return _over_sets(self.slopes)
-
-
-def _over_sets(values: list[float], *, signed: bool = False) -> Quantity:
-    """Return a parameter over sets of launches; one that is zero in some is not told."""
-    if not values or not any(values) or (not signed and min(values) <= 0):
-        return Quantity(per_launch=tuple(values) if signed else ())
-    if signed:
-        return Quantity(per_launch=tuple(values), value=float(np.mean(values)), estimate=t_interval(values))
-    estimate: Estimate | None = log_t_interval(values)
-    return Quantity(per_launch=tuple(values), value=float(np.exp(np.log(values).mean())), estimate=estimate)
-
-
-def _candidate(latency: _Latency, bandwidth: _Bandwidth, least: float) -> Candidate:
+def _candidate(latency: LatencyPart, bandwidth: BandwidthPart, least: float) -> Candidate:
     return Candidate(
         latency=latency.row.key,
         bandwidth=bandwidth.row.key,

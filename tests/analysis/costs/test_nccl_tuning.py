@@ -11,7 +11,6 @@ from collmark.analysis.costs.nccl_tuning import (
     Path,
     Processor,
     System,
-    crossover,
     paths,
     prior,
     seconds,
@@ -21,7 +20,6 @@ from collmark.core.errors import UnknownNameError, UsageError
 
 HGX = System(generation="hopper", gpus_per_node=8)
 TWO = System(generation="hopper", gpus_per_node=8, nodes=2)
-MIB = 1 << 20
 
 
 def path(operation: str, name: str, system: System) -> Path:
@@ -57,10 +55,10 @@ def test_a_public_log_prints_the_same_prediction() -> None:
 
 def test_eight_hopper_gpus_change_to_the_switch_at_2_mib() -> None:
     """NCCL on 8 x H200 was seen to take ring/LL up to 1 MiB and NVLS/Simple from 2 MiB (method.md B.2)."""
-    found = crossover("all_reduce", HGX, 64 << 10, 1 << 33)
-    assert found[0][1] == "ring/LL"
-    assert found[1] == (2 * MIB, "nvls/Simple")
-    assert len(found) == 2
+    for power in range(16, 34):
+        chosen = prior("all_reduce", HGX, 1 << power)
+        expected = ("ring", "LL") if power <= 20 else ("nvls", "Simple")
+        assert (chosen.algorithm, chosen.protocol) == expected, power
 
 
 def bus_bandwidth(name: str, system: System) -> float:
