@@ -94,6 +94,7 @@ def predict(fits: Fits, scalings: Scalings, nbytes: int, ranks: int) -> tuple[Pr
 
 
 def _from_fit(fit: Fit, nbytes: int, ranks: int) -> Prediction | Unpredicted:
+    nbytes = _sized(fit.series, nbytes)
     octaves, words = _outside([("size", nbytes, fit.first, fit.last)])
     if octaves > FURTHEST or not fit.describes:
         reason = words if fit.describes else "its model does not describe the measured times"
@@ -120,6 +121,7 @@ def _from_scaling(scaling: Scaling | None, group: list[Fit], nbytes: int, ranks:
     if scaling is None:
         return Unpredicted(series=group[0].series, nbytes=nbytes, ranks=ranks, reason=reason)
     limits = max(fit.first for fit in scaling.fits), min(fit.last for fit in scaling.fits)
+    nbytes = _sized(scaling.series, nbytes)
     octaves, words = _outside([("size", nbytes, *limits), ("ranks", ranks, scaling.ranks[0], scaling.ranks[-1])])
     allowed = [one for one in scaling.alike if ALGORITHMS[one.latency].holds_for(ranks)]
     allowed = [one for one in allowed if ALGORITHMS[one.bandwidth].holds_for(ranks)]
@@ -138,6 +140,11 @@ def _from_scaling(scaling: Scaling | None, group: list[Fit], nbytes: int, ranks:
         series=scaling.series, nbytes=nbytes, ranks=ranks, seconds=spread[0][0], basis=basis, outside=words
     )
     return _with_interval(blank, spread, octaves)
+
+
+def _sized(series: Series, nbytes: int) -> int:
+    """Return the size, or none where the operation has none."""
+    return nbytes if OPERATIONS[series.operation].sized else 0
 
 
 def _not_known(scaling: Scaling, allowed: list[Candidate], ranks: int) -> str:

@@ -78,6 +78,21 @@ def test_json_holds_them_in_si_units(cli: Callable[..., Any], run: Callable[...,
     assert said["cliffs"] == []
 
 
+def test_simulated_figures_say_so_and_a_latency_that_does_not_grow_has_no_message(cli: Callable[..., Any]) -> None:
+    for ranks in ("2", "3", "4", "6"):
+        cli(
+            "run", "--backend", "simulated", "--ranks", ranks, "--operation", "all_reduce,barrier",
+            "--label", f"n{ranks}", "--sizes", "16B:64MiB:x4", "--launches", "2", "--simulate", "alpha=2e-5", "--simulate", "beta=1e-10",
+            "--simulate", "launch_sd=0.01",
+        )  # fmt: skip
+    result = cli("fit", "n2", "n3", "n4", "n6", "--predict", "1M@5")
+    assert "SIMULATED cost of a message" in result.out
+    assert "SIMULATED predicted T" in result.out
+    notes = " ".join(result.err.split())
+    assert "SIMULATED all_reduce float32 (simulated, simulated): T of small sizes does not grow with ranks" in notes
+    assert "barrier float32 - 5 2" in " ".join(result.out.split())  # no size, 5 ranks, some 20 us
+
+
 def test_three_rank_counts_say_nothing_of_messages(cli: Callable[..., Any], run: Callable[..., str]) -> None:
     result = cli("fit", run(ring((2, 4, 8))))
     assert "us/message" not in result.out

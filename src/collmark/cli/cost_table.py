@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from collmark.analysis.columns import Series
 from collmark.analysis.costs.nccl_tuning import WORDS
@@ -16,9 +17,11 @@ from collmark.cli import figures
 from collmark.cli.console import Terminal
 from collmark.cli.layout import CONTINUED, Align, Column, lay_out
 from collmark.core.estimate import Estimate
+from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import format_gigabytes_per_second, format_microseconds, format_nbytes
 from collmark.workflow.costs import Explained
 
+T = TypeVar("T", Scaling, Prediction)
 MOST_CLIFFS = 3
 NANO = 1e9
 
@@ -27,11 +30,8 @@ def print_costs(terminal: Terminal, explained: Explained) -> None:
     """Write what fits say beyond themselves: tables to stdout, limits and cliffs to stderr."""
     width, paint = terminal.width(), terminal.painter(sys.stdout)
     predicted = [one for one in explained.predictions if isinstance(one, Prediction)]
-    tables = []
-    if explained.scalings.scalings:
-        tables.append((SCALING_WORDS, _scaling_columns(explained.scalings.scalings)))
-    if predicted:
-        tables.append((PREDICTION_WORDS, _prediction_columns(predicted)))
+    tables = [(said + SCALING_WORDS, _scaling_columns(own)) for said, own in _marked(explained.scalings.scalings)]
+    tables += [(said + PREDICTION_WORDS, _prediction_columns(own)) for said, own in _marked(predicted)]
     tables += [(_prior_words(one), _prior_columns(one)) for one in explained.priors]
     for words, columns in tables:
         caption = textwrap.wrap(words, width, subsequent_indent=CONTINUED)
@@ -48,6 +48,14 @@ PREDICTION_WORDS = (
     "predicted T, the mean over launches; 95 % intervals hold the scatter of launches, misfit and every algorithm that "
     "cannot be told apart"
 )
+
+
+def _marked(found: Sequence[T]) -> list[tuple[str, list[T]]]:
+    """Return what stands in one table: measurements, and apart from them what is none, with the word for it."""
+    groups: dict[str, list[T]] = {}
+    for one in found:
+        groups.setdefault(f"{one.series.marker} " if one.series.marker else "", []).append(one)
+    return list(groups.items())
 
 
 def _words(series: Series) -> str:
@@ -70,8 +78,7 @@ def _scaling_columns(scalings: Sequence[Scaling]) -> list[Column]:
     ]
 
 
-def _interval(interval: Estimate | None, write: object) -> str:
-    assert callable(write)
+def _interval(interval: Estimate | None, write: Callable[[float], str]) -> str:
     return "" if interval is None else f" [{write(interval.lower)}, {write(interval.upper)}]"
 
 
@@ -102,12 +109,16 @@ def _prediction_columns(found: Sequence[Prediction]) -> list[Column]:
     return [
         Column(name="operation", cells=[one.series.operation for one in found]),
         Column(name="dtype", cells=[one.series.dtype for one in found]),
-        Column(name="nbytes", cells=[format_nbytes(one.nbytes) for one in found], align=Align.RIGHT),
+        Column(name="nbytes", cells=[_size(one) for one in found], align=Align.RIGHT),
         Column(name="ranks", cells=[f"{one.ranks}" for one in found], align=Align.RIGHT),
         Column(name="T", unit="(us)", cells=[format_microseconds(one.seconds) + ends(one) for one in found]),
         Column(name="from", cells=[one.basis for one in found], leads=True),
         Column(name="range", cells=["outside" if one.outside else "inside" for one in found]),
     ]
+
+
+def _size(one: Prediction | Unpredicted) -> str:
+    return format_nbytes(one.nbytes) if OPERATIONS[one.series.operation].sized else figures.ABSENT
 
 
 def _prior_words(one: PriorOf) -> str:
@@ -141,7 +152,7 @@ def _notes(explained: Explained) -> Iterator[str]:
         words = "; ".join([*shown, *([f"{more} more in --json"] if more > 0 else [])])
         yield f"{_words(found.series)} {found.series.placement}: off the model by over 10 % and its interval: {words}"
     for place in explained.predictions:
-        where = f"{_words(place.series)}, {format_nbytes(place.nbytes)} at {place.ranks} ranks"
+        where = f"{_words(place.series)}, {_size(place)} at {place.ranks} ranks"
         if isinstance(place, Unpredicted):
             yield f"{where}: not predicted: {place.reason}"
         elif place.outside:
@@ -156,6 +167,8 @@ def _remarks(one: Scaling) -> Iterator[str]:
     alike = [other.words for other in one.alike if other is not best]
     if alike:
         yield f"these ranks do not tell {best.words} from {', '.join(alike)}"
+    if best.latency_rms is not None and not best.alpha.per_launch:
+        yield "T of small sizes does not grow with ranks: nothing tells what a message costs"
     if best.latency != best.bandwidth:
         yield "no one algorithm has both: small and large sizes may take different ones"
     share = one.gamma_share

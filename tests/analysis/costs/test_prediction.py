@@ -133,3 +133,15 @@ def test_what_no_model_describes_is_not_predicted() -> None:
     fits = Fits(fits=tuple(msgspec.structs.replace(fit, rms=0.5) for fit in draw(Planted(), 1).fits), refused=())
     assert refused(fits, MIB, 8) == "its model does not describe the measured times"
     assert predict(fits, Scalings(), MIB, 6)
+
+
+def test_what_has_no_size_is_predicted_by_ranks_alone() -> None:
+    planted = Planted(latency="barrier/dissemination", launch_sd=0.01)
+    fits = Fits(
+        fits=tuple(msgspec.structs.replace(fit, first=0, last=0, bus_ratio=0.0) for fit in draw(planted, 1).fits),
+        refused=(),
+    )
+    for ranks in (4, 12):
+        one = predicted(fits, MIB, ranks)
+        assert (one.nbytes, one.outside) == (0, "")
+        assert one.seconds == pytest.approx(planted.line(ranks)[0], rel=0.05)
