@@ -5,10 +5,17 @@ from __future__ import annotations
 import msgspec
 import pandas as pd
 
-from collmark.analysis.columns import Series
+from collmark.analysis.columns import Column, Series
 from collmark.analysis.costs.cliffs import by_series
 from collmark.analysis.costs.nccl_tuning import ALGORITHMS, Prior, prior, system_of
 from collmark.analysis.costs.scaling import placement_of
+
+OF_PRIOR: dict[str, Column] = {
+    "prior_name": Column(kind="str", meaning="name of the prior"),
+    "prior_seconds": Column(kind="float64", unit="s", meaning="T that NCCL's own model, a prior, reckons with"),
+    "prior_path": Column(kind="str", meaning="algorithm and protocol that it would choose"),
+}
+"""What a prior adds to the table that figures draw from, by column."""
 
 
 class PriorPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,3 +62,29 @@ def priors_beside(points: pd.DataFrame, name: str) -> tuple[PriorOf, ...]:
         )
         found.append(PriorOf(series=series, name=name, points=beside))
     return tuple(found)
+
+
+def with_prior(drawn: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the rows of a table that NCCL's model knows, with :data:`OF_PRIOR` beside them.
+
+    Parameters
+    ----------
+    drawn : DataFrame
+        As :func:`collmark.analysis.figures.place.placed` returns it.
+    name : str
+        The prior: ``nccl:HOPPER``.
+    """
+    rows = drawn[drawn["operation"].isin(ALGORITHMS) & (drawn["ranks"] > 1) & (drawn["nbytes"] > 0)]
+    found = [
+        prior(operation, system_of(name, gpus_per_node=ranks // nodes, nodes=nodes), nbytes)
+        for operation, ranks, nodes, nbytes in rows[["operation", "ranks", "nodes", "nbytes"]].itertuples(index=False)
+    ]
+    beside = pd.DataFrame(
+        {
+            "prior_name": [name] * len(found),
+            "prior_seconds": [one.seconds for one in found],
+            "prior_path": [f"{one.algorithm}/{one.protocol}" for one in found],
+        },
+        index=rows.index,
+    )
+    return rows.join(beside.astype({"prior_seconds": "float64"}))

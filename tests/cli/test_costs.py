@@ -82,8 +82,8 @@ def test_simulated_figures_say_so_and_a_latency_that_does_not_grow_has_no_messag
     for ranks in ("2", "3", "4", "6"):
         cli(
             "run", "--backend", "simulated", "--ranks", ranks, "--operation", "all_reduce,barrier",
-            "--label", f"n{ranks}", "--sizes", "16B:64MiB:x4", "--launches", "2", "--simulate", "alpha=2e-5", "--simulate", "beta=1e-10",
-            "--simulate", "launch_sd=0.01",
+            "--label", f"n{ranks}", "--sizes", "16B:64MiB:x4", "--launches", "2",
+            "--simulate", "alpha=2e-5", "--simulate", "beta=1e-10", "--simulate", "launch_sd=0.01",
         )  # fmt: skip
     result = cli("fit", "n2", "n3", "n4", "n6", "--predict", "1M@5")
     assert "SIMULATED cost of a message" in result.out
@@ -137,6 +137,20 @@ def test_the_prior_stands_beside_and_is_called_so(cli: Callable[..., Any], run: 
     assert "NCCL's own model, a prior (nccl:HOPPER), beside" in words
     assert "ring/LL" in words
     assert "nvls/Simple" in words
+
+
+def test_a_report_draws_the_prior_where_it_is_asked_for(cli: Callable[..., Any], run: Callable[..., str]) -> None:
+    path = run(ring((8,)))
+    cli("report", path, "-o", "without.html")
+    cli("report", path, "--prior", "nccl:HOPPER", "-o", "with.html")
+    without, beside = (Path(name).read_text(encoding="utf-8") for name in ("without.html", "with.html"))
+    assert "NCCL" not in without
+    assert "times what NCCL" in beside
+    assert "a prior" in beside
+    assert "nvls/Simple" in beside
+    wrong = cli("report", path, "--prior", "hopper", "-o", "wrong.html")
+    assert wrong.status == 2
+    assert "must be nccl:GENERATION" in wrong.err
 
 
 def test_an_unknown_prior_is_one_line(cli: Callable[..., Any], run: Callable[..., str]) -> None:

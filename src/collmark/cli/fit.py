@@ -23,10 +23,7 @@ def fit(
         list[str] | None,
         typer.Option("--predict", metavar="NBYTES@RANKS", help="T at another size and rank count; repeatable."),
     ] = None,
-    prior: Annotated[
-        str | None,
-        typer.Option("--prior", metavar="nccl:GPUS", help="NCCL's own model beside T, as nccl:HOPPER."),
-    ] = None,
+    prior: opt.Prior = None,
     output: opt.Output = None,
     as_json: opt.AsJson = False,
 ) -> None:
