@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from collmark.analysis.costs.nccl_tuning import WORDS
 from collmark.analysis.figures import marks
 from collmark.analysis.figures.axis import decade_axis, size_axis
-from collmark.analysis.figures.sheet import blank, sheet, themed
+from collmark.analysis.figures.palette import INK
+from collmark.analysis.figures.sheet import SMALL, blank, sheet, themed
 from collmark.analysis.figures.words import curve_caption
 
 NEEDS = (*marks.NEEDED, "fitted", "describes", "prior_name", "prior_seconds")
@@ -46,16 +47,21 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     panel.set_yscale("log")
     low, high = marks.y_limits(table, _micro, below=0.08, above=0.12)
     priors = _micro(table, "prior_seconds").dropna()
-    low, high = min(low, float(priors.min()) / 1.2), max(high, float(priors.max()) * 1.6)
+    low, high = min(low, float(priors.min()) / 2), max(high, float(priors.max()) * 1.6)
     panel.set_ylim(low, high)
     decade_axis(panel.yaxis, low, high)
-    labels = []
+    labels, lines = [], []
     for own in marks.curves(rows):
         line = marks.cases(own).sort_values("nbytes")
         reckoned = _micro(line, "prior_seconds")
         panel.plot(line["nbytes"], reckoned, color=marks.colour(own), linewidth=1.3, linestyle=DASHDOT, zorder=2)
+        lines.append((line["nbytes"].iloc[0], reckoned.iloc[0]))
         marks.draw_points(panel, own, _micro)
         labels.append((float(np.nanmax([reckoned.max(), _micro(line, "center").max()])), own["curve"].iloc[0]))
+    panel.annotate(
+        WORDS, min(lines, key=lambda place: float(place[1])), xytext=(0, -6), textcoords="offset points", ha="left",
+        va="top", fontsize=SMALL, color=INK.light, gid="halo-prior",
+    )  # fmt: skip
     panel.set_ylabel("T (µs)")
     panel.set_xlabel("nbytes")
     marks.say_marker(panel, rows)
