@@ -167,7 +167,7 @@ def seconds(operation: str, path: Path, system: System, nbytes: int) -> float:
 
 def _is_plateau(operation: str, path: Path, system: System, nbytes: int) -> bool:
     is_ring = (path.algorithm, path.protocol) == ("ring", "Simple")
-    channels = _ring_graph(system)[0]
+    channels = 2 * _ring_graph(system)[0]  # each that the search finds is opened twice (connect.cc)
     return is_ring and operation == "all_reduce" and system.nodes > 1 and nbytes // (channels * system.ranks) >= 64
 
 
