@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from collmark.bench.noise.short import RankNoise, watch_rank
 from collmark.bench.rotation import eviction_nbytes, slots_of
 from collmark.bench.session import Bound, Session
 from collmark.bench.threads import ThreadMeter
@@ -322,6 +323,10 @@ class Rank:
             bound.release()
         self._bounds = []
         self._case = self._program = None
+
+    def listen(self) -> RankNoise:
+        """Watch for a moment how this rank is disturbed, and how fast it adds."""
+        return watch_rank(self.session.add)
 
     def evidence(self, *, one_host: bool) -> Evidence:
         """Return which link this rank and its peers, all of them on one host or not, communicate over."""

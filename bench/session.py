@@ -17,6 +17,7 @@ from collmark.core.expansion import Capability
 from collmark.core.grouping import Group
 from collmark.core.plan import Plan
 from collmark.core.record import Evidence
+from collmark.kernels.addition import Adder
 from collmark.kernels.buffer import Buffer
 from collmark.kernels.native import Program
 
@@ -103,6 +104,10 @@ class Session(Protocol):
     @property
     def timer(self) -> BlockTimer | None:
         """Times whole blocks of programs; None where the loop in Python times calls."""
+
+    @property
+    def add(self) -> Adder:
+        """Adds one float32 array to another, as its reductions do, or as near as can be had."""
 
     def reserve(self, nbytes: int) -> None:
         """Allocate buffers of `nbytes`, the largest that any case will ask for, once and before all others."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from collmark.bench.common_clock import CommonClock
 from collmark.bench.control import Hub
-from collmark.bench.noise.short import RankNoise, host_noise, watch_rank
+from collmark.bench.noise.short import RankNoise, host_noise
 from collmark.bench.rank import (
     Bind,
     Block,
@@ -324,5 +324,5 @@ def _found(rank: Rank, command: Command) -> bytes:
         case Testify(one_host=one_host):
             reply = msgspec.msgpack.encode(rank.evidence(one_host=one_host))
         case Listen():
-            reply = msgspec.msgpack.encode(watch_rank())
+            reply = msgspec.msgpack.encode(rank.listen())
     return reply

@@ -9,7 +9,7 @@ import msgspec
 import pandas as pd
 from matplotlib.figure import Figure
 
-from collmark.analysis.figures import bandwidth, contrast, last_rank, launches, residuals, tails, times
+from collmark.analysis.figures import bandwidth, contrast, last_rank, launches, prior, residuals, tails, times
 from collmark.core.registry import Registry
 
 
@@ -43,6 +43,7 @@ _ROWS = (
     _row("bandwidth", bandwidth, bandwidth.bandwidth),
     _row("times", times, times.times),
     _row("residuals", residuals, residuals.residuals),
+    _row("prior", prior, prior.prior),
     _row("contrast", contrast, contrast.contrast),
     _row("launches", launches, launches.launches),
     _row("tails", tails, tails.tails),

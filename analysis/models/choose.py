@@ -53,7 +53,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     criterion: float
 
 
-def choose(nbytes_N: FloatArray, seconds_N: FloatArray) -> Choice:
+def choose(nbytes_N: FloatArray, seconds_N: FloatArray, ends_2N: FloatArray | None = None) -> Choice:
     """Return the model of a curve.
 
     Parameters
@@ -62,6 +62,9 @@ def choose(nbytes_N: FloatArray, seconds_N: FloatArray) -> Choice:
         Sizes in bytes, growing, shape (N,), at least 3.
     seconds_N : ndarray
         Times in s, positive.
+    ends_2N : ndarray or None
+        Lower and upper ends of the times' intervals, s, where there are some: a size whose interval holds the model is
+        no cliff.
 
     Notes
     -----
@@ -69,7 +72,10 @@ def choose(nbytes_N: FloatArray, seconds_N: FloatArray) -> Choice:
     :data:`STEP` and predicts octaves that were left out no worse (method.md B.4), the place of a constant where it
     gains anything.
     """
-    (best, *others) = (_best(rank, nbytes_N, seconds_N) for rank in _ranks(nbytes_N, seconds_N))
+    (best, *others) = (
+        min((tried(model, nbytes_N, seconds_N, ends_2N) for model in rank), key=lambda one: one.criterion)
+        for rank in _ranks(nbytes_N, seconds_N)
+    )
     for one in others:
         if best.model is CONSTANT:  # that bytes take time is known beforehand, and needs little proof
             best = one if one.criterion < best.criterion else best
@@ -103,14 +109,14 @@ def _costs(nbytes_N: FloatArray, seconds_N: FloatArray) -> FloatArray:
     return costs_NN
 
 
-def _best(models: Sequence[Model], nbytes_N: FloatArray, seconds_N: FloatArray) -> Choice:
-    return min((tried(model, nbytes_N, seconds_N) for model in models), key=lambda one: one.criterion)
-
-
-def tried(model: Model, nbytes_N: FloatArray, seconds_N: FloatArray) -> Choice:
-    """Return a model fitted to a curve, with the sizes that stand apart from it."""
+def tried(model: Model, nbytes_N: FloatArray, seconds_N: FloatArray, ends_2N: FloatArray | None = None) -> Choice:
+    """Return a model fitted to a curve, with the sizes that stand apart from it; see :func:`choose`."""
     parameters_P = solve_many(model, nbytes_N, seconds_N[None])[0][0]
-    cliffs_N = _cliffs(np.log(seconds_N / model.predict(parameters_P.tolist(), nbytes_N)))
+    modelled_N = model.predict(parameters_P.tolist(), nbytes_N)
+    is_held_N = np.zeros(nbytes_N.size, dtype=bool)
+    if ends_2N is not None:
+        is_held_N = (ends_2N[0] <= modelled_N) & (modelled_N <= ends_2N[1])
+    cliffs_N = _cliffs(np.log(seconds_N / modelled_N), is_held_N)
     if cliffs_N.any():
         parameters_P = solve_many(model, nbytes_N, seconds_N[None], ~cliffs_N[None])[0][0]
     residuals_N = np.log(seconds_N / model.predict(parameters_P.tolist(), nbytes_N))
@@ -129,13 +135,17 @@ def _scatter(residuals_N: FloatArray, apart_N: Truths) -> float:
     return residuals_N.size * math.log(2 * float(losses(residuals_N[~apart_N]).sum()) / residuals_N.size + FLOOR**2)
 
 
-def _cliffs(residuals_N: FloatArray) -> Truths:
-    """Return the sizes that the others are better described without: each must gain what a parameter must."""
+def _cliffs(residuals_N: FloatArray, is_held_N: Truths) -> Truths:
+    """Return the sizes that the others are better described without: each must gain what a parameter must.
+
+    Those whose interval holds the model are none.
+    """
     apart_N: Truths = np.zeros(residuals_N.size, dtype=bool)
     price = _PER_CLIFF * math.log(residuals_N.size) + STEP
     best_N, least = apart_N, _scatter(residuals_N, apart_N)
-    for count, place in enumerate(np.argsort(-np.abs(residuals_N))[: int(residuals_N.size * MOST_CLIFFS)], 1):
-        if abs(math.expm1(residuals_N[place])) < LEAST_CLIFF:
+    off_N = np.where(is_held_N, 0.0, np.abs(np.expm1(residuals_N)))
+    for count, place in enumerate(np.argsort(-off_N)[: int(residuals_N.size * MOST_CLIFFS)], 1):
+        if off_N[place] < LEAST_CLIFF:
             break
         apart_N = apart_N.copy()
         apart_N[place] = True

@@ -218,7 +218,8 @@ def _fit(series: Series, usable: pd.DataFrame, cases: pd.DataFrame, left_out: in
     times_LN = _times(usable, cases)
     # One slow launch in three moves a mean, and no median: what is looked for is the shape.
     middle_N = np.exp(np.nanmedian(np.log(times_LN), axis=0))
-    choice = choose(nbytes_N, middle_N) if is_sized else tried(CONSTANT, nbytes_N, middle_N)
+    ends_2N = cases[["lower", "upper"]].to_numpy(dtype=np.float64).T
+    choice = choose(nbytes_N, middle_N, ends_2N) if is_sized else tried(CONSTANT, nbytes_N, middle_N)
     inside_N = ~choice.cliffs_N
     own_LN = _long_enough(times_LN, choice.model, nbytes_N, inside_N)
     ratio = float((nbytes_N / np.maximum(cases["nbytes"].to_numpy(), 1)).max())

@@ -15,6 +15,7 @@ from collmark.analysis.report.sections.curves import curves
 from collmark.analysis.report.sections.environment import environment
 from collmark.analysis.report.sections.first import first
 from collmark.analysis.report.sections.fits import fits
+from collmark.analysis.report.sections.prior import prior
 from collmark.analysis.report.sections.ragged import ragged
 from collmark.analysis.report.sections.ranks import ranks
 from collmark.analysis.report.sections.stability import launches, tails
@@ -46,6 +47,7 @@ SECTIONS = Registry(
         ("where", Part(build=where, in_ticket=True)),
         ("curves", Part(build=curves)),
         ("fits", Part(build=fits, in_ticket=True)),
+        ("prior", Part(build=prior)),
         ("contrasts", Part(build=side_by_side, in_ticket=True)),
         ("ragged", Part(build=ragged, in_ticket=True)),
         ("claims", Part(build=claims, in_ticket=True)),

@@ -58,6 +58,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         What could not be read.
     include_unstable : bool
         Whether unstable records entered the fits.
+    prior : str
+        Name of a prior to set beside measurements; empty for none.
     """
 
     results: tuple[Results, ...]
@@ -73,6 +75,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     ranks: pd.DataFrame
     problems: tuple[str, ...] = ()
     include_unstable: bool = False
+    prior: str = ""
 
     @property
     def cases(self) -> pd.DataFrame:
@@ -96,7 +99,9 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         return self.curves[_key(msgspec.structs.astuple(series))]
 
 
-def gather(results: Sequence[Results], findings: Sequence[Finding] = (), *, include_unstable: bool = False) -> Material:
+def gather(
+    results: Sequence[Results], findings: Sequence[Finding] = (), *, include_unstable: bool = False, prior: str = ""
+) -> Material:
     """Work out all that a report needs.
 
     Parameters
@@ -107,6 +112,8 @@ def gather(results: Sequence[Results], findings: Sequence[Finding] = (), *, incl
         Verdicts on claims.
     include_unstable : bool
         Let unstable records enter the fits.
+    prior : str
+        Name of a prior to set beside measurements: ``nccl:HOPPER``.
     """
     table = frame(results)
     fits = Fits(fits=(), refused=()) if table.empty else fit_frame(table, include_unstable=include_unstable)
@@ -125,6 +132,7 @@ def gather(results: Sequence[Results], findings: Sequence[Finding] = (), *, incl
         repetitions=pd.DataFrame(),
         ranks=rank_shares(results, include_unstable=include_unstable),
         include_unstable=include_unstable,
+        prior=prior,
     )
     return _with_repetitions(bare)
 

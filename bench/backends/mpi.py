@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import mmap
 import os
@@ -26,8 +27,9 @@ from collmark.core.grouping import Group, groups_of
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Tier
 from collmark.core.record import Evidence
+from collmark.kernels.addition import FloatArray
 from collmark.kernels.buffer import HostBuffer
-from collmark.kernels.native import NativeLoop, Program, Step, load_loop
+from collmark.kernels.native import WORD, NativeLoop, Program, Step, load_loop
 
 NO_SUCH_TYPE = "MPI has no such type to reduce; it is only moved, as 16-bit words"
 CAPABILITY = Capability(
@@ -69,6 +71,9 @@ class MpiSession:
         self.comm.Set_errhandler(self.mpi.ERRORS_RETURN)
         self.library = _functions(self.mpi)
         self.timer = self._make_timer(load_loop())
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, *[WORD] * 5)
+        self._reduce_local = prototype(self.library.address("MPI_Reduce_local"))
+        self._sum = [self.mpi._handleof(handle) for handle in (self.mpi.FLOAT, self.mpi.SUM)]  # noqa: SLF001 - as below
         self.clock = time.monotonic_ns
         self._pools: list[NDArray[np.uint8]] = []
         self._comms: dict[str, Any] = {}
@@ -151,6 +156,10 @@ class MpiSession:
             info=word(mpi.INFO_NULL),
             in_place=int(mpi.IN_PLACE),
         )
+
+    def add(self, to: FloatArray, source: FloatArray) -> None:
+        """Add by MPI_Reduce_local, which reductions of most libraries call."""
+        self._reduce_local(source.ctypes.data, to.ctypes.data, to.size, *self._sum)
 
     def synchronize(self) -> None:
         """Calls block: there is nothing to wait for."""

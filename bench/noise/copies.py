@@ -1,18 +1,20 @@
-"""How fast memory is copied: by one core and by all at once, inside the L2 cache and far beyond the last-level one."""
+"""How fast memory is copied and summed: by one core and by all, inside the L2 cache and far beyond the last one."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from collmark.bench.memory import available_memory
 from collmark.bench.noise.pinned import together
 from collmark.bench.noise.system import memory_left
-from collmark.core.noise import Copy
+from collmark.core.estimate import Estimate
+from collmark.core.noise import Copy, Summation
 from collmark.core.statistics import log_t_interval
 from collmark.core.units import MIB, NBytes
+from collmark.kernels.addition import additions
 from collmark.kernels.noise import NativeProbe, Probe, PythonProbe
 
 WINDOWS = 10
@@ -43,20 +45,44 @@ def measure_copies(native: NativeProbe | None, cores: Sequence[int], small: NByt
     return tuple(found)
 
 
+def measure_sums(cores: Sequence[int], small: NBytes, large: NBytes) -> tuple[Summation, ...]:
+    """Measure sums of float32 in both sizes; by all cores at once only beyond the caches, where calls are long."""
+    plan = [("L2", small, cores[:1]), ("memory", large, cores[:1])]
+    plan += [("memory", max(LEAST, large // len(cores)), cores)] if len(cores) > 1 else []
+    return tuple(
+        Summation(
+            place=place,
+            cores=len(group),
+            nbytes=nbytes,
+            dtype="float32",
+            summed=_rate(group, nbytes, np.float32, additions),
+        )
+        for place, nbytes, group in plan
+    )
+
+
 def _copy(probe: Probe, place: str, cores: Sequence[int], nbytes: NBytes) -> Copy:
+    copied = _rate(cores, nbytes, np.uint8, probe.copies)
+    return Copy(place=place, cores=len(cores), nbytes=nbytes, copied=copied)
+
+
+def _rate(
+    cores: Sequence[int], nbytes: NBytes, dtype: type[np.generic], carry_out: Callable[..., tuple[int, int]]
+) -> Estimate:
+    """Return how many bytes of one buffer all cores together go through, B/s: each has two buffers of its own."""
     together_now = threading.Barrier(len(cores), timeout=PATIENCE)
 
     def work(_position: int, _stop: threading.Event) -> list[float]:
         # Written by the thread itself: its pages lie near its core.
-        to, source = np.ones((2, nbytes), dtype=np.uint8)
+        to, source = np.ones((2, nbytes // np.dtype(dtype).itemsize), dtype=dtype)
         rates = []
         for _window in range(WINDOWS + 1):
             together_now.wait()
-            count, took = probe.copies(to, source, WINDOW)
-            rates.append(count * nbytes / took * 1e9)
+            count, took = carry_out(to, source, WINDOW)
+            rates.append(count * to.nbytes / took * 1e9)
         return rates[1:]  # the first finds cold caches and frequencies
 
     rates_W = np.sum(together(cores, work), axis=0)
-    copied = log_t_interval(rates_W, over="windows")
-    assert copied is not None, "there are enough windows"
-    return Copy(place=place, cores=len(cores), nbytes=nbytes, copied=copied)
+    rate = log_t_interval(rates_W, over="windows")
+    assert rate is not None, "there are enough windows"
+    return rate

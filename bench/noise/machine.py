@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from collmark.bench import environment, scheduling
 from collmark.bench.noise import system
 from collmark.bench.noise.clocks import read_clocks
-from collmark.bench.noise.copies import ASSUMED_L2, ASSUMED_LAST, BEYOND, measure_copies, sizes
+from collmark.bench.noise.copies import ASSUMED_L2, ASSUMED_LAST, BEYOND, measure_copies, measure_sums, sizes
 from collmark.bench.noise.gaps import watch_gaps
 from collmark.bench.noise.latency import MOST_CORES, choose, measure_latency
 from collmark.bench.noise.pinned import can_pin, own_cores
@@ -42,7 +42,7 @@ def measure_machine(cores: Sequence[int], seconds: Seconds, tell: Callable[[str]
     tell(f"watching {counted(len(cores), 'core')} for gaps, {format_duration(seconds)}")
     gaps, host = _watched(probe, cores, seconds)
     latency = _latency(probe, cores, absent, tell)
-    tell("copying memory")
+    tell("copying and summing memory")
     small, large = sizes(host.l2, host.last_level)
     if host.last_level and large < BEYOND * host.last_level:
         absent["copies far beyond the caches"] = (
@@ -50,8 +50,9 @@ def measure_machine(cores: Sequence[int], seconds: Seconds, tell: Callable[[str]
             f"caches where {BEYOND} x are wanted"
         )
     copies = measure_copies(probe, cores, small, large)
+    sums = measure_sums(cores, small, large)
     absent |= _not_told(host, gaps)
-    return MachineNoise(host=host, clocks=clocks, gaps=gaps, latency=latency, copies=copies, absent=absent)
+    return MachineNoise(host=host, clocks=clocks, gaps=gaps, latency=latency, copies=copies, sums=sums, absent=absent)
 
 
 def _watched(probe: NativeProbe | None, cores: Sequence[int], seconds: Seconds) -> tuple[Gaps, Host]:

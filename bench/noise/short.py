@@ -7,16 +7,21 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
+import numpy as np
 
 from collmark.bench.noise.gaps import watch_window
 from collmark.bench.noise.system import switches, throttled
 from collmark.core.noise import GAP, LONG
 from collmark.core.record import HostNoise
-from collmark.core.units import NANOSECONDS_PER_SECOND, Seconds
+from collmark.core.units import MIB, NANOSECONDS_PER_SECOND, BytesPerSecond, NBytes, Seconds
+from collmark.kernels.addition import Adder, add, additions
 from collmark.kernels.noise import PythonProbe, load_native
 
 T = TypeVar("T")
 WATCHED: Seconds = 0.3
+SUMMED: Seconds = 0.02
+SUMMED_NBYTES: NBytes = MIB
+"""Of each of two buffers of float32: gloo reduces in segments of at most 1 MiB (gloo/allreduce.cc)."""
 
 
 class RankNoise(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,10 +37,11 @@ class RankNoise(msgspec.Struct, frozen=True, kw_only=True):
     steal: float | None
     throttled: Seconds | None
     switches: float | None
+    summed: BytesPerSecond | None = None
 
 
-def watch_rank() -> RankNoise:
-    """Watch from this thread, which is a rank's."""
+def watch_rank(adder: Adder = add) -> RankNoise:
+    """Watch from this thread, which is a rank's, and see how fast it adds."""
     probe = load_native() or PythonProbe()
     stopped, switched, began = throttled(), switches(), time.monotonic()
     window = watch_window(probe, None, round(WATCHED * NANOSECONDS_PER_SECOND))
@@ -52,7 +58,21 @@ def watch_rank() -> RankNoise:
         steal=window.steal,
         throttled=None if stopped is None or stopped_now is None else max(0.0, stopped_now - stopped),
         switches=None if switched is None or switched_now is None else (switched_now - switched) / took,
+        summed=_summed(adder),
     )
+
+
+def _summed(adder: Adder) -> BytesPerSecond | None:
+    """Return how many bytes of one buffer are added to another a second, all ranks at once: 1/gamma.
+
+    None where a library's function does not add.
+    """
+    to, source = np.ones((2, SUMMED_NBYTES // 4), dtype=np.float32)
+    adder(to, source)
+    if not (to == 2).all():
+        return None
+    count, took = additions(to, source, round(SUMMED * NANOSECONDS_PER_SECOND), adder)
+    return count * to.nbytes / took * NANOSECONDS_PER_SECOND
 
 
 def host_noise(ranks: Sequence[RankNoise]) -> HostNoise:
@@ -70,6 +90,7 @@ def host_noise(ranks: Sequence[RankNoise]) -> HostNoise:
         steal=first.steal,
         throttled=first.throttled,
         switches=first.switches,
+        summed=_all_told([rank.summed for rank in ranks]),
     )
 
 

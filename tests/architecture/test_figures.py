@@ -16,6 +16,7 @@ from tests.analysis.figures.tables import drawn_of, ordinary, table_for
 
 from collmark.analysis.columns import COLUMNS, SERIES
 from collmark.analysis.contrasts import CONTRAST
+from collmark.analysis.costs.prior import OF_PRIOR
 from collmark.analysis.figures.drawn import DRAWN, OF_PLACE
 from collmark.analysis.figures.index import FIGURES
 from collmark.analysis.figures.rank_shares import RANK, rank_shares
@@ -74,6 +75,7 @@ def test_tables_have_exactly_the_declared_columns() -> None:
     tables = {
         "frame": (frame([results]), COLUMNS),
         "drawn": (drawn_of(results), DRAWN),
+        "prior": (table_for("prior", results), {**DRAWN, **OF_PRIOR}),
         "rank": (rank_shares([results]), RANK),
         "contrast": (table_for("contrast", results), {**BASE, **CONTRAST, **OF_PLACE}),
     }

@@ -14,7 +14,7 @@ import pytest
 
 from collmark.bench.noise.pinned import own_cores
 from collmark.core.estimate import Estimate
-from collmark.core.noise import ClockReads, Copy, CoreGaps, Gaps, Host, Latency, MachineNoise
+from collmark.core.noise import ClockReads, Copy, CoreGaps, Gaps, Host, Latency, MachineNoise, Summation
 from collmark.workflow import noise as workflow
 from collmark.workflow.noise import Noise, core_list, read_cores
 
@@ -53,6 +53,7 @@ def machine(cores: int) -> MachineNoise:
         ),
         latency=Latency(cores=numbers, one_way=matrix) if cores > 1 else None,
         copies=(Copy(place="memory", cores=1, nbytes=1 << 27, copied=estimate(9.8e9, 0.02)),),
+        sums=(Summation(place="memory", cores=2, nbytes=1 << 27, dtype="float32", summed=estimate(8e9, 0.02)),),
         absent={} if cores > 1 else {"latency between cores": "one core: there is no pair"},
     )  # fmt: skip
 
@@ -77,6 +78,7 @@ def test_no_line_is_too_wide(cli: Callable[..., Any], made: MachineNoise, column
     assert f"cores above 1 %: {len(made.gaps.cores)} of {len(made.gaps.cores)}" in words
     assert "WARN frequency: governor powersave" in words
     assert "good memory: copied: 1 core 9.80 GB/s" in words
+    assert "memory 2 128 MiB float32 8.00 [7.84, 8.16] 0.25" in words  # each core takes 1/4 ns a byte
 
 
 @pytest.mark.parametrize("made", [12], indirect=True)

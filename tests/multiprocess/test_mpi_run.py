@@ -57,6 +57,9 @@ def test_a_run_is_complete_and_says_what_ran(
     assert is_complete(run)
     launches = run.read_run().launches
     assert [launch.outcome for launch in launches] == ["complete", "complete"]
+    noise = launches[0].hosts[0].noise
+    assert noise is not None
+    assert noise.summed is not None  # MPI_Reduce_local added, and right
     facts = launches[0].libraries
     assert facts["mpi"].startswith(FAMILY[library])
     assert facts["mpi_library"] == path_of(library)

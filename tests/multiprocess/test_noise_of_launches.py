@@ -25,6 +25,8 @@ def test_each_rank_of_each_launch_has_watched(start: Start, tmp_path: Path) -> N
         assert host.noise is not None
         assert len(host.noise.watched) == len(host.ranks) == 2
         assert all(seconds >= 0.99 * WATCHED for seconds in host.noise.watched)
+        assert host.noise.summed is not None
+        assert all(1e6 < rate < 1e13 for rate in host.noise.summed)
         assert all(lost <= seconds for lost, seconds in zip(host.noise.lost, host.noise.watched, strict=True))
 
 

@@ -10,7 +10,7 @@ import typer
 from collmark.cli import options as opt
 from collmark.cli.grammar import terminal_of, with_examples
 
-with_examples("collmark fit", "collmark fit latest", "collmark fit before after --json")
+with_examples("collmark fit", "collmark fit latest", "collmark fit two four six eight --predict 1M@16")
 
 
 def fit(
@@ -19,20 +19,29 @@ def fit(
         list[str] | None, typer.Argument(metavar="RUN...", help="Paths, labels or latest (the default).")
     ] = None,
     include_unstable: opt.IncludeUnstable = False,
+    predict: Annotated[
+        list[str] | None,
+        typer.Option("--predict", metavar="NBYTES@RANKS", help="T at another size and rank count; repeatable."),
+    ] = None,
+    prior: opt.Prior = None,
     output: opt.Output = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Fit latency and bandwidth to every curve of some runs: a line, or what describes it better."""
+    from collmark.cli.cost_table import print_costs
     from collmark.cli.fit_table import print_fits
     from collmark.core.store import LATEST
+    from collmark.workflow.costs import explain
     from collmark.workflow.fit import fit_runs, load_runs
 
     terminal = terminal_of(context)
     results = load_runs(runs or [LATEST], Path(output) if output else None)
     fits, skews = fit_runs(results, include_unstable=include_unstable)
+    explained = explain(results, fits, wanted=predict or (), prior_name=prior, include_unstable=include_unstable)
     if as_json:
         import msgspec
 
-        terminal.emit(msgspec.to_builtins(fits))
+        terminal.emit({**msgspec.to_builtins(fits), **msgspec.to_builtins(explained)})
         return
     print_fits(terminal, fits, skews)
+    print_costs(terminal, explained)

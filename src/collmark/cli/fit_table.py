@@ -78,8 +78,6 @@ def remarks(fit: Fit, skew: Skew | None) -> Iterator[tuple[str, str]]:
         yield f"no model describes it (rms misfit above {MOST_RMS:.0%})", f"{figures.percent(fit.rms)} %"
     if fit.breaks:
         yield "alpha is that of the first segment, 1/beta that of the last", fit.model_words
-    if fit.cliffs:
-        yield "left out of the fit", fit.cliff_words
     if fit.series.estimand == Estimand.LONGEST_LOCAL:
         words = "T is D_max, skew included, as clocks could not be compared at every size and in every launch"
         yield words, skew_words(skew)

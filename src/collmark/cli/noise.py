@@ -22,7 +22,7 @@ def noise(
     ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Measure how this machine disturbs measurements: clocks, gaps, latency between cores, steal, copies of memory."""
+    """Measure how this machine disturbs measurements: clocks, gaps, latency between cores, steal, memory."""
     from collmark.cli.noise_table import print_noise
     from collmark.workflow.noise import noise_here
 

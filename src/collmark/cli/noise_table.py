@@ -20,6 +20,9 @@ MOST_ROWS = 16  # cores in the table of gaps
 WORDS = {Verdict.GOOD: "good", Verdict.WARN: "WARN"}
 STYLES = {Verdict.GOOD: "good", Verdict.WARN: "caution"}
 INDENT = "      "
+SUM_WORDS = (
+    "sums of one buffer into another by numpy's add, as a reduction does with what it receives; gamma: time for a byte"
+)
 
 
 def print_noise(terminal: Terminal, noise: Noise) -> None:
@@ -38,6 +41,8 @@ def _tables(noise: MachineNoise, width: int, paint: Paint) -> Iterator[list[str]
     if noise.latency is not None:
         yield _latency(noise.latency, width, paint)
     yield [*_folded(_copy_words(noise), width), *lay_out(_copies(noise), width, paint)]
+    if noise.sums:
+        yield [*_folded(SUM_WORDS, width), *lay_out(_sums(noise), width, paint)]
 
 
 def _folded(words: str, width: int) -> list[str]:
@@ -168,6 +173,20 @@ def _copies(noise: MachineNoise) -> list[Column]:
         Column(name="cores", cells=[f"{copy.cores}" for copy in copies], align=Align.RIGHT),
         Column(name="buffer", cells=[format_about_nbytes(copy.nbytes) for copy in copies], align=Align.RIGHT),
         Column(name="copied", unit="(GB/s)", cells=[_cell(copy.copied, figures.gigabytes) for copy in copies]),
+    ]
+
+
+def _sums(noise: MachineNoise) -> list[Column]:
+    sums = noise.sums
+    gammas = [_cell(one.summed, figures.gigabytes) for one in sums]
+    each = [number(one.cores / one.summed.value * NANOSECONDS_PER_SECOND) for one in sums]
+    return [
+        Column(name="in", cells=[one.place for one in sums]),
+        Column(name="cores", cells=[f"{one.cores}" for one in sums], align=Align.RIGHT),
+        Column(name="buffer", cells=[format_about_nbytes(one.nbytes) for one in sums], align=Align.RIGHT),
+        Column(name="dtype", cells=[one.dtype for one in sums]),
+        Column(name="summed", unit="(GB/s)", cells=gammas),
+        Column(name="gamma", unit="(ns/B)", cells=each, align=Align.POINT),
     ]
 
 

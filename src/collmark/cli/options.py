@@ -150,6 +150,10 @@ Into = Annotated[
 Resume = Annotated[
     str | None, typer.Option("--resume", metavar="RUN", help="Measure only what is missing in this run.")
 ]
+Prior = Annotated[
+    str | None,
+    typer.Option("--prior", metavar="nccl:GPUS", help="NCCL's own model, a prior, beside T; as nccl:HOPPER."),
+]
 IncludeUnstable = Annotated[
     bool, typer.Option("--include-unstable", help="Let unstable records enter; they do not unless asked.")
 ]

@@ -1,4 +1,4 @@
-"""What `collmark noise` measures of a machine: clocks, gaps, latency between cores, copies of memory.
+"""What `collmark noise` measures of a machine: clocks, gaps, latency between cores, copies and sums of memory.
 
 Times are seconds, sizes bytes, rates per second. What every launch keeps of its hosts, in short, is
 :class:`collmark.core.record.HostNoise`.
@@ -154,6 +154,30 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
     copied: Estimate
 
 
+class Summation(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums of one buffer into another, by numpy's add: what a reduction does with what it receives.
+
+    Attributes
+    ----------
+    place : str
+        Where both buffers of a core lie: L2 or memory.
+    cores : int
+        Cores that sum at once, each between buffers of its own.
+    nbytes : int
+        Size of one buffer.
+    dtype : str
+        Element type.
+    summed : Estimate
+        Bytes of one buffer that all cores together go through, B/s: of one core it is 1/gamma.
+    """
+
+    place: str
+    cores: int
+    nbytes: NBytes
+    dtype: str
+    summed: Estimate
+
+
 class Host(msgspec.Struct, frozen=True, kw_only=True):
     """What the system tells of the machine; empty or None where it does not.
 
@@ -209,7 +233,7 @@ class MachineNoise(msgspec.Struct, frozen=True, kw_only=True):
         Gaps on each core.
     latency : Latency or None
         Between cores.
-    copies : tuple of Copy
+    copies, sums : tuple of Copy, of Summation
         Of memory.
     absent : dict of str to str
         What was not measured or not told, and why.
@@ -220,4 +244,5 @@ class MachineNoise(msgspec.Struct, frozen=True, kw_only=True):
     gaps: Gaps
     latency: Latency | None
     copies: tuple[Copy, ...]
+    sums: tuple[Summation, ...] = ()
     absent: dict[str, str]

@@ -323,6 +323,7 @@ class HostNoise(_Stored, frozen=True, kw_only=True):
         NotNegative | None, meaning("time for which a CPU quota stopped the ranks' control group", S)
     ] = None
     switches: Annotated[NotNegative | None, meaning("context switches of the whole host", "1/s")] = None
+    summed: Annotated[list[NotNegative] | None, meaning("float32 that each rank adds locally: 1/gamma", "B/s")] = None
 
     def __post_init__(self) -> None:
         """Check what must hold between fields, also after decoding."""

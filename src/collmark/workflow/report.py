@@ -9,6 +9,7 @@ import msgspec
 
 from collmark.analysis.claims.judge import judge
 from collmark.analysis.claims.table import load_table
+from collmark.analysis.costs.nccl_tuning import system_of
 from collmark.analysis.report.content import Drawing
 from collmark.analysis.report.index import sections_of
 from collmark.analysis.report.material import Material, gather
@@ -70,9 +71,11 @@ def is_summary(kind: Format) -> bool:
     return kind is Format.MARKDOWN
 
 
-def material_of(results: Sequence[Results], *, include_unstable: bool = False) -> Material:
-    """Return what a report on some runs is made of, the verdicts on all claims among it."""
-    table, material = load_table(), gather(results, include_unstable=include_unstable)
+def material_of(results: Sequence[Results], *, include_unstable: bool = False, prior: str = "") -> Material:
+    """Return what a report on some runs is made of, the verdicts on all claims among it; UsageError for no prior."""
+    if prior:
+        system_of(prior, gpus_per_node=2, nodes=1)  # its name is read before anything is worked out
+    table, material = load_table(), gather(results, include_unstable=include_unstable, prior=prior)
     findings = judge(table.claims, table.rules, results, include_unstable=include_unstable, fits=material.fits)
     return msgspec.structs.replace(material, findings=tuple(findings))
 
@@ -82,9 +85,9 @@ def main_findings(results: Sequence[Results], *, include_unstable: bool = False)
     return sentences(material_of(results, include_unstable=include_unstable))
 
 
-def make_report(results: Sequence[Results], kind: Format, *, include_unstable: bool = False) -> Report:
-    """Return a report on some runs."""
-    return report_of(material_of(results, include_unstable=include_unstable), kind)
+def make_report(results: Sequence[Results], kind: Format, *, include_unstable: bool = False, prior: str = "") -> Report:
+    """Return a report on some runs, beside a prior if one is named."""
+    return report_of(material_of(results, include_unstable=include_unstable, prior=prior), kind)
 
 
 def report_of(material: Material, kind: Format) -> Report:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of, times
 
 from collmark.analysis.contrasts import contrasts
+from collmark.analysis.costs.prior import with_prior
 from collmark.analysis.figures.drawn import with_fits
 from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.rank_shares import rank_shares
@@ -132,6 +133,8 @@ def table_for(figure: str, results: Results) -> pd.DataFrame:
         return placed(contrasts(drawn_of(streamed(results))), most_curves=1)
     if figure == "tails":
         return repetitions_of()
+    if figure == "prior":
+        return with_prior(drawn_of(results), "nccl:HOPPER")
     if figure == "last-rank":
         return rank_shares([results])
     return drawn_of(results, most_curves=1 if figure == "launches" else 4)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.analysis.made import case_of, curve, record_of, replaced, results_of, times
+from tests.analysis.made import SIZES, case_of, curve, record_of, replaced, results_of, times
 from tests.analysis.report.conftest import launch_of, with_launches
 
 from collmark.analysis.claims.finding import Figure, Finding, Kind, Part, Verdict
@@ -71,7 +71,18 @@ def table_of(material: Material, section_name: str, anchor: str) -> Table:
 
 def test_sections_come_in_the_order_of_the_index(simulated: Results) -> None:
     found = [one.anchor for one in sections_of(gather([simulated], [finding()]))]
-    assert found == [name for name in SECTIONS if name != "ragged"]
+    assert found == [name for name in SECTIONS if name not in {"ragged", "prior"}]
+
+
+def test_a_prior_stands_beside_what_it_knows_and_only_where_it_was_asked_for() -> None:
+    results = results_of([*curve("all_reduce", ranks=8), *curve("stream")])
+    assert SECTIONS["prior"].build(gather([results])) is None
+    table = table_of(gather([results], prior="nccl:HOPPER"), "prior", "prior-table")
+    assert len(table.rows) == len(SIZES)  # of the all_reduce alone
+    smallest, largest = table.rows[0], table.rows[-1]
+    assert (smallest[3].text, smallest[5].text) == ("15.0", "ring/LL")
+    assert largest[5].text == "nvls/Simple"
+    assert SECTIONS["prior"].build(gather([results_of(curve("stream"))], prior="nccl:HOPPER")) is None
 
 
 def test_ragged_traffic_stands_against_its_lower_bound() -> None:

@@ -44,6 +44,9 @@ def test_here() -> None:
     assert [core.core for core in noise.gaps.cores] == list(cores)
     assert {copy.place for copy in noise.copies} == {"L2", "memory"}
     assert all(0 < copy.copied.lower <= copy.copied.value for copy in noise.copies)
+    assert [one.place for one in noise.sums[:2]] == ["L2", "memory"]
+    assert [one.cores for one in noise.sums[2:]] == ([len(cores)] if len(cores) > 1 else [])
+    assert all(0 < one.summed.lower <= one.summed.value for one in noise.sums)
     assert told[0] == "reading the clocks"
     assert "latency between cores" in noise.absent or noise.latency is not None
     assert judge(noise)
