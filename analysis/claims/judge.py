@@ -25,6 +25,7 @@ def judge(
     *,
     tiers: Tiers | None = None,
     include_unstable: bool = False,
+    unequal_ranks: bool = False,
 ) -> list[Finding]:
     """Return the findings of some claims, in their order; of each claim S, W, M, P as far as it has them.
 
@@ -38,15 +39,15 @@ def judge(
         Runs; none is needed for arithmetic.
     tiers : Tiers or None
         Tiers in place of the rows' own.
-    include_unstable : bool
-        Let unstable records enter.
+    include_unstable, unequal_ranks : bool
+        Let unstable records enter, and sides of unlike numbers of ranks be compared.
 
     Returns
     -------
     list of Finding
         Simulated records give a finding of their own with a marker, behind the claim's.
     """
-    records = Records(results, include_unstable=include_unstable)
+    records = Records(results, include_unstable=include_unstable, unequal_ranks=unequal_ranks)
     chosen = tiers or Tiers()
     return [
         finding

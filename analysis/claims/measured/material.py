@@ -30,12 +30,22 @@ class Material:
         Label of each run by the name of its folder.
     include_unstable : bool
         Let unstable records enter.
+    unequal_ranks : bool
+        Whether sides of unlike numbers of ranks may be compared.
     """
 
-    def __init__(self, table: pd.DataFrame, labels: dict[str, str], *, include_unstable: bool = False) -> None:
+    def __init__(
+        self,
+        table: pd.DataFrame,
+        labels: dict[str, str],
+        *,
+        include_unstable: bool = False,
+        unequal_ranks: bool = False,
+    ) -> None:
         self._table = table
         self._labels = labels
         self._include_unstable = include_unstable
+        self.unequal_ranks = unequal_ranks
 
     @cached_property
     def curves(self) -> tuple[Curve, ...]:
@@ -87,6 +97,7 @@ class Material:
             fit=fits.of(series),
             refused=next((one.reason for one in fits.refused if one.series == series), ""),
             left_out=words_of_status(others),
+            skewed=None if rows["skewed"].isna().all() else float(rows["skewed"].mean()),
         )
 
 
@@ -95,21 +106,24 @@ def _series(key: tuple[object, ...]) -> Series:
     return msgspec.convert(dict(zip(SERIES, plain, strict=True)), Series)
 
 
-def gather(results: Iterable[Results], *, include_unstable: bool = False) -> tuple[Material, Material]:
+def gather(
+    results: Iterable[Results], *, include_unstable: bool = False, unequal_ranks: bool = False
+) -> tuple[Material, Material]:
     """Return what was measured, and apart from it what was simulated.
 
     Parameters
     ----------
     results : iterable of Results
         Runs, each with a name of its own.
-    include_unstable : bool
-        Let unstable records enter.
+    include_unstable, unequal_ranks : bool
+        Let unstable records enter, and sides of unlike numbers of ranks be compared.
     """
     runs = list(results)
     labels = {one.name: one.run.label for one in runs}
     table = frame(runs)
     simulated = table["simulated"].astype(bool)
+    asked = {"include_unstable": include_unstable, "unequal_ranks": unequal_ranks}
     return (
-        Material(table[~simulated].reset_index(drop=True), labels, include_unstable=include_unstable),
-        Material(table[simulated].reset_index(drop=True), labels, include_unstable=include_unstable),
+        Material(table[~simulated].reset_index(drop=True), labels, **asked),
+        Material(table[simulated].reset_index(drop=True), labels, **asked),
     )
