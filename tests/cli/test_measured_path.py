@@ -1,0 +1,145 @@
+"""From run folders on disk to a verdict: records with the evidence of an HGX H100 with NDR, made and not measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.analysis.claims.links import GB, TIGHT, US, WIDE, link, without_common_clock
+from tests.analysis.made import results_of
+
+from collmark.core.placement import Fabric, Tier
+from collmark.core.record import Evidence, Record
+from collmark.core.store import RunFolder
+
+Cli = Callable[..., Any]
+EVIDENCE = {
+    "nvlink": Evidence(
+        tier=Tier.NVLINK,
+        because=["NVML: 18 links of 26.562 GB/s active between the GPUs", "NCCL INFO: via P2P/CUMEM"],
+    ),
+    "infiniband": Evidence(
+        tier=Tier.RDMA,
+        fabric=Fabric.INFINIBAND,
+        because=["mlx5_0: link_layer InfiniBand, rate 400 Gb/sec (4X NDR)", "NCCL INFO: via NET/IB/0/GDRDMA"],
+    ),
+}
+"""What evidence of an HGX H100 node and of its NDR port would say, in short."""
+UNKNOWN = Evidence(tier=Tier.UNKNOWN)
+
+
+def store(name: str, *groups: Sequence[Record]) -> str:
+    """Write records as a run under results/, and return its name."""
+    results = results_of([record for group in groups for record in group], name)
+    RunFolder.create(Path("results") / name, results.run, results.records)
+    return name
+
+
+def streams(fast: float, slow: float, levels: Sequence[float] = TIGHT) -> tuple[str, str]:
+    """Write two runs of streams: over NVLink and over InfiniBand, at rates in GB/s."""
+    return tuple(
+        store(name, link(place, rate=rate * GB, levels=levels, evidence=EVIDENCE[place]))
+        for name, place, rate in (("hgx", "nvlink", fast), ("ndr", "infiniband", slow))
+    )  # type: ignore[return-value]
+
+
+def verdict(text: str) -> str:
+    """Return the line of kind M of an explanation."""
+    (line,) = [line for line in text.splitlines() if line.startswith("M  ")]
+    return line
+
+
+def test_390_over_48_fails_at_8(cli: Cli) -> None:
+    runs = streams(390, 48)
+    result = cli("claims", "gap-18x", *runs)
+    assert result.status == 0
+    assert re.fullmatch(r"M  FAILS  claimed 18 x/1\.2, found 8\.1\d* \[8\.0\d*, 8\.[12]\d*\]", verdict(result.out))
+    assert "over   " not in result.out
+    text = " ".join(result.out.split())
+    assert "asymptotic bandwidth of stream, one-way, nvlink, 2 ranks on 1 node, nccl, cuda, isolated" in text
+    assert "/ asymptotic bandwidth of stream, one-way, rdma:infiniband, 2 ranks on 2 nodes" in text
+    found = cli("claims", "gap-18x", *runs, "--json").json["findings"]
+    (measured,) = [one for one in found if one["kind"] == "M"]
+    assert measured["verdict"] == "fails"
+    assert measured["found"]["value"] == pytest.approx(390 / 48, rel=0.01)
+
+
+@pytest.mark.parametrize(("levels", "word"), [(TIGHT, "holds"), (WIDE, "inconclusive")], ids=["tight", "wide"])
+def test_750_over_48_is_what_its_interval_says(cli: Cli, levels: Sequence[float], word: str) -> None:
+    """15.6 lies above 18 / 1.2 = 15: it holds where the interval does too, else nothing is decided."""
+    result = cli("claims", "gap-18x", *streams(750, 48, levels))
+    line = verdict(result.out)
+    assert line.startswith(f"M  {word}  claimed 18 x/1.2, found 15.6")
+    assert bool(re.search(r"would change  \d+ launches on each side", result.out)) == (word == "inconclusive")
+
+
+def test_without_the_evidence_there_is_no_data(cli: Cli) -> None:
+    runs = [
+        store(name, link(place, rate=rate * GB, evidence=UNKNOWN))
+        for name, place, rate in (("hgx", "nvlink", 390), ("ndr", "infiniband", 48))
+    ]
+    result = cli("claims", "gap-18x", *runs)
+    assert verdict(result.out) == "M  no data  claimed 18 x/1.2, found -"
+    assert "no records of nvlink, infiniband, and no evidence of the link that was used in 2 runs" in " ".join(
+        result.out.split()
+    )
+
+
+def test_bracketed_and_exact_side_both_take_d_max(cli: Cli) -> None:
+    exact = link("roce", "all_reduce", rate=45 * GB, ranks=4, alpha=20 * US)
+    bracketed = without_common_clock(link("infiniband", "all_reduce", rate=45 * GB, ranks=4, alpha=20 * US))
+    result = cli("claims", "roce-parity", store("a", exact), store("b", bracketed))
+    assert verdict(result.out).startswith("M  holds")
+    text = " ".join(result.out.split())
+    assert "clocks could be compared on one side only: T is D_max on both, skew included" in text
+    assert text.count("T is D_max") >= 4
+    assert "T is L" not in text
+
+
+def test_run_option_names_runs_only(cli: Cli) -> None:
+    """A run may be called as a claim is: by the option it is the run that is meant."""
+    store("gap-18x", link("nvlink", rate=390 * GB), link("infiniband", rate=48 * GB))
+    ambiguous = cli("claims", "gap-18x")
+    assert "M  no data" in ambiguous.out
+    result = cli("claims", "--run", "gap-18x", "gap-18x")
+    assert verdict(result.out).startswith("M  FAILS")
+    assert cli("claims", "gap-18x", "--run", "nothing").status == 2
+
+
+def test_unequal_ranks_are_compared_where_asked(cli: Cli) -> None:
+    runs = [
+        store(name, link(place, "all_reduce", ranks=ranks))
+        for name, place, ranks in (("a", "roce", 4), ("b", "infiniband", 8))
+    ]
+    assert "unlike sides: 4 against 8 ranks" in cli("claims", "roce-parity", *runs).out
+    asked = cli("claims", "roce-parity", *runs, "--unequal-ranks")
+    assert verdict(asked.out).startswith("M  holds")
+    assert "4 over 8 ranks" in asked.out
+
+
+def test_family_is_one_table_with_the_ratio_that_decides_first(cli: Cli) -> None:
+    run = store(
+        "all",
+        link("nvlink", rate=390 * GB),
+        link("infiniband", rate=48 * GB),
+        link("nvlink", "bidirectional_stream", rate=380 * GB),
+        link("nvlink", "all_reduce", rate=480 * GB, alpha=20 * US, ranks=8),
+        link("infiniband", "all_reduce", rate=350 * GB, alpha=30 * US, ranks=16),
+        link("nvlink", "ping_pong", alpha=3.3 * US),
+        link("infiniband", "ping_pong", alpha=3 * US),
+    )
+    text = cli("claims", "gap-18x", run).out
+    lines = text.splitlines()
+    start = next(position for position, line in enumerate(lines) if line.startswith("  ratio  "))
+    names = [line.strip() for line in lines[start + 1 :] if re.match(r"  \S", line)]
+    assert re.match(r"stream asymptotic bandwidth, nvlink over infiniband \(decides\) +8\.1", names[0])
+    assert [re.split(r"\s{2,}", name)[0] for name in names[1:5]] == [
+        "two-way over one-way: unlike",
+        "all_reduce bus bandwidth, 8 over 16 ranks",
+        "all_reduce bus bandwidth at 128 KiB, 8 over 16 ranks",
+        "latency",
+    ]
+    assert max(map(len, (line for line in lines if "collmark" not in line))) <= 100
