@@ -133,11 +133,12 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         """Whether another tool measured it."""
         return bool(self.curves[0].series.origin)
 
-    def definition(self, quantity: str) -> str:
-        """Return what a quantity of it is of: operation, directions, tier, ranks, software, cadence, and what T is."""
+    def definition(self, quantity: str, *, software: bool = False) -> str:
+        """Return what a quantity of it is: operation, directions, place, cadence, what T is; software if asked."""
         s = self.curves[0].series
         ways = [way_words(s.directions)] if OPERATIONS[s.operation].streams else []
-        parts = [f"{quantity} of {s.operation}", *ways, self.place, s.backend, s.device, s.cadence, _statistic(s)]
+        tool = [s.backend, s.device] if software else []
+        parts = [f"{s.operation} {quantity}", *ways, self.place, *tool, s.cadence, _statistic(s)]
         return one_line(", ".join(parts))
 
     @property

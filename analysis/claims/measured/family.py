@@ -96,7 +96,9 @@ def _over_nic(material: Material, a: Selector, b: Selector) -> Iterator[Figure |
             continue
         if not unlike(*pair, equal_ranks=True, apart=fields):
             (what, fast), (whose, slow) = (_bandwidth(side) for side in pair)
-            reading = read("", [fast], [slow], by="").with_sides(pair[0].definition(what), nic.definition(whose))
+            reading = read("", [fast], [slow], by="").with_sides(
+                pair[0].definition(what, software=True), nic.definition(whose, software=True)
+            )
             yield from _row("pair over NIC, measured by other means: unlike", reading)
 
 

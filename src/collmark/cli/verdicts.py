@@ -147,7 +147,7 @@ def _ratios(ratios: Sequence[Figure], width: int, paint: Paint) -> Iterator[str]
         if position:
             figure = ratios[position - 1]
             for sign, text in ((" ", figure.over), ("/", figure.under)):
-                yield from textwrap.wrap(text, width, initial_indent=f"    {sign} ", subsequent_indent=" " * 8, **_FOLD)
+                yield from textwrap.wrap(text, width, initial_indent=f"  {sign} ", subsequent_indent=" " * 8, **_FOLD)
 
 
 def _ends(figure: Figure) -> str:

@@ -86,4 +86,4 @@ def test_every_ratio_of_kind_m_says_both_sides(table: Table) -> None:
         assert one.ratios
         for figure in one.ratios:
             for side in (figure.over, figure.under):
-                assert re.search(r" of \w+, .* ranks on \d+ nodes?, .*, isolated, T is ", side), (one.claim, side)
+                assert re.search(r"\w+ .*, \d+ ranks on \d+ nodes?, isolated, T is ", side), (one.claim, side)
