@@ -10,6 +10,8 @@ import pandas as pd
 
 from collmark.analysis.claims.finding import Finding
 from collmark.analysis.columns import SERIES, Series
+from collmark.analysis.expected.share import Share, shares
+from collmark.analysis.expected.system import System
 from collmark.analysis.figures.drawn import with_fits
 from collmark.analysis.figures.place import placed, run_names
 from collmark.analysis.figures.rank_shares import rank_shares
@@ -41,6 +43,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         What each series is called beside others.
     fits : Fits
         Of all series.
+    shares : tuple of Share
+        What was measured over what may be expected.
     findings : tuple of Finding
         Verdicts on claims; empty where none were asked for.
     scatter : Scatter or None
@@ -62,6 +66,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     drawn: pd.DataFrame
     curves: dict[str, str]
     fits: Fits
+    shares: tuple[Share, ...] = ()
     findings: tuple[Finding, ...] = ()
     scatter: Scatter | None = None
     modes: tuple[Modes, ...] = ()
@@ -92,7 +97,13 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         return self.curves[_key(msgspec.structs.astuple(series))]
 
 
-def gather(results: Sequence[Results], findings: Sequence[Finding] = (), *, include_unstable: bool = False) -> Material:
+def gather(
+    results: Sequence[Results],
+    findings: Sequence[Finding] = (),
+    systems: Sequence[System] = (),
+    *,
+    include_unstable: bool = False,
+) -> Material:
     """Work out all that a report needs.
 
     Parameters
@@ -101,6 +112,8 @@ def gather(results: Sequence[Results], findings: Sequence[Finding] = (), *, incl
         Runs of different names.
     findings : sequence of Finding
         Verdicts on claims.
+    systems : sequence of System
+        What was measured, as the user says.
     include_unstable : bool
         Let unstable records enter the fits.
     """
@@ -114,6 +127,7 @@ def gather(results: Sequence[Results], findings: Sequence[Finding] = (), *, incl
         drawn=drawn,
         curves={_key(values[:-1]): values[-1] for values in named.itertuples(index=False)},
         fits=fits,
+        shares=shares(table, fits, systems, include_unstable=include_unstable),
         findings=tuple(findings),
         scatter=scatter(results, drawn),
         modes=tuple(several_modes(results)),

@@ -178,3 +178,50 @@ def test_imported_figures_are_not_put_beside_measured_ones(cli: Cli) -> None:
     result = cli("claims", "roce-parity", own, logs("ib", "rdma:infiniband", 45, cli))
     assert verdict(result.out).startswith("M  no data")
     assert "statistic of collmark's own against nccl-tests: " in " ".join(result.out.split())
+
+
+def test_fit_sets_what_was_measured_against_the_system_named(cli: Cli) -> None:
+    run = store(
+        "hgx",
+        link("nvlink", "all_reduce", rate=482 * GB, alpha=20 * US, ranks=8, evidence=EVIDENCE["nvlink"]),
+        link("nvlink", rate=390 * GB, evidence=EVIDENCE["nvlink"]),
+    )
+    result = cli("fit", run, "--expect", "h100-nvlink4")
+    assert result.status == 0
+    text = " ".join(result.out.split())
+    assert re.search(r"all_reduce 1x8 107 \[106, 108\] 482 GB/s, asymptote 450 GB/s, link h100-nvlink4", text)
+    assert re.search(r"101 \[99\.\d, 10\d\] 482 GB/s, asymptote 476 to 480 GB/s, published: NVLS", text)
+    assert re.search(r"stream 1x2 86\.\d \[8\d\.?\d*, 8\d\.?\d*\] 390 GB/s", text)
+    assert "warning: all_reduce 1x8: bus bandwidth above the wire rate" in result.err
+    assert "source: published: ring: github.com/NVIDIA/nccl, issue 1455" in result.err
+    assert max(map(len, result.out.splitlines())) <= 100
+    shares = cli("fit", run, "--expect", "h100-nvlink4", "--json").json["expected"]
+    assert {share["unit"] for share in shares} == {"B/s"}
+    assert "published" not in cli("fit", run).out
+
+
+def test_report_shows_shares_and_why_one_is_above_the_link(cli: Cli) -> None:
+    run = store("hgx", link("nvlink", "all_reduce", rate=482 * GB, alpha=20 * US, ranks=8))
+    text = cli("report", run, "--format", "md", "--expect", "h100-nvlink4").out
+    assert "## Expected" in text
+    assert "published: NVLS" in text
+    assert "bus bandwidth above the wire rate" in text
+    bare = cli("report", run, "--format", "md").out
+    assert "its own asymptote" in bare
+    assert "No link is declared" in bare
+
+
+def test_system_that_was_not_measured_and_one_that_is_none_are_said(cli: Cli) -> None:
+    run = store("ndr", link("infiniband", rate=48 * GB))
+    assert "nothing was measured over the system named" in cli("fit", run, "--expect", "h100-nvlink4").err
+    result = cli("fit", run, "--expect", "h100-nvlink5")
+    assert result.status == 2
+    assert "did you mean 'h100-nvlink4'" in result.err
+
+
+def test_simulated_run_is_set_against_no_link(cli: Cli) -> None:
+    store("sim", link("simulated", rate=48 * GB, simulated=True, label="ndr"))
+    result = cli("fit", "sim", "--expect", "ndr")
+    assert "link" not in result.out
+    assert cli("fit", "sim", "--expect", "ndr", "--json").json["expected"] == []
+    assert "## Expected" not in cli("report", "sim", "--format", "md", "--expect", "ndr").out

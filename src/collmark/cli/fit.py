@@ -18,21 +18,25 @@ def fit(
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="RUN...", help="Paths, labels or latest (the default).")
     ] = None,
+    expect: opt.Expect = None,
     include_unstable: opt.IncludeUnstable = False,
     output: opt.Output = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Fit T = alpha + bus bytes x beta to every curve of some runs."""
     from collmark.cli.fit_table import print_fits
+    from collmark.cli.share_table import print_shares
     from collmark.core.store import LATEST
-    from collmark.workflow.fit import fit_runs, load_runs
+    from collmark.workflow.fit import expect_of_runs, fit_runs, load_runs
 
     terminal = terminal_of(context)
     results = load_runs(runs or [LATEST], Path(output) if output else None)
     fits = fit_runs(results, include_unstable=include_unstable)
+    shares = expect_of_runs(results, fits, expect or (), include_unstable=include_unstable)
     if as_json:
         import msgspec
 
-        terminal.emit(msgspec.to_builtins(fits))
+        terminal.emit(msgspec.to_builtins(fits) | {"expected": msgspec.to_builtins(shares)})
         return
     print_fits(terminal, fits)
+    print_shares(terminal, shares, asked=bool(expect))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from collmark.analysis.expected.share import Share, shares
+from collmark.analysis.expected.system import named_systems
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fits, fit_frame
 from collmark.analysis.results import Results, load
@@ -35,3 +37,16 @@ def load_runs(names: Iterable[str], output: Path | None = None) -> list[Results]
 def fit_runs(results: Sequence[Results], *, include_unstable: bool = False) -> Fits:
     """Fit a model to every series of some runs."""
     return fit_frame(frame(results), include_unstable=include_unstable)
+
+
+def expect_of_runs(
+    results: Sequence[Results], fits: Fits, systems: Iterable[str] = (), *, include_unstable: bool = False
+) -> tuple[Share, ...]:
+    """Return what every series of some runs reaches of what may be expected of it.
+
+    Raises
+    ------
+    UnknownNameError
+        If a system has no such name.
+    """
+    return shares(frame(results), fits, named_systems(systems), include_unstable=include_unstable)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from collmark.analysis.claims.judge import judge
 from collmark.analysis.claims.table import load_table
+from collmark.analysis.expected.system import named_systems
 from collmark.analysis.report.content import Drawing
 from collmark.analysis.report.index import sections_of
 from collmark.analysis.report.material import Material, gather
@@ -70,11 +71,21 @@ def is_summary(kind: Format) -> bool:
     return kind is Format.MARKDOWN
 
 
-def material_of(results: Sequence[Results], *, include_unstable: bool = False) -> Material:
-    """Return what a report on some runs is made of, the verdicts on all claims among it."""
+def material_of(results: Sequence[Results], expect: Iterable[str] = (), *, include_unstable: bool = False) -> Material:
+    """Return what a report on some runs is made of, the verdicts on all claims among it.
+
+    Parameters
+    ----------
+    results : sequence of Results
+        Runs of different names.
+    expect : iterable of str
+        Names of systems that were measured.
+    include_unstable : bool
+        Let unstable records enter.
+    """
     table = load_table()
     findings = judge(table.claims, table.rules, results, include_unstable=include_unstable)
-    return gather(results, findings, include_unstable=include_unstable)
+    return gather(results, findings, named_systems(expect), include_unstable=include_unstable)
 
 
 def main_findings(results: Sequence[Results], *, include_unstable: bool = False) -> Sentences:
@@ -82,9 +93,11 @@ def main_findings(results: Sequence[Results], *, include_unstable: bool = False)
     return sentences(material_of(results, include_unstable=include_unstable))
 
 
-def make_report(results: Sequence[Results], kind: Format, *, include_unstable: bool = False) -> Report:
-    """Return a report on some runs."""
-    return report_of(material_of(results, include_unstable=include_unstable), kind)
+def make_report(
+    results: Sequence[Results], kind: Format, expect: Iterable[str] = (), *, include_unstable: bool = False
+) -> Report:
+    """Return a report on some runs, set against the systems of some names."""
+    return report_of(material_of(results, expect, include_unstable=include_unstable), kind)
 
 
 def report_of(material: Material, kind: Format) -> Report:
