@@ -106,7 +106,8 @@ def pair_up(over: Sequence[Side], under: Sequence[Side], *, equal_ranks: bool) -
 
 def _least(differences: Iterable[Sequence[str]]) -> str:
     """Return the fewest differences, in words."""
-    return "; ".join(min(differences, key=len))
+    fewest: Sequence[str] = min(differences, key=len)
+    return "; ".join(fewest)
 
 
 def unlike(a: Side, b: Side, *, equal_ranks: bool, apart: Collection[str] = ()) -> tuple[str, ...]:
