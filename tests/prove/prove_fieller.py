@@ -23,8 +23,8 @@ from collmark import __version__  # noqa: E402
 
 KEPT = ROOT / "docs" / "proof" / "fieller.md"
 DRAWS = 4000
-LEAST = 0.91
-"""Least share that either covers: Satterthwaite's degrees of freedom are optimistic for 3 over 10 launches."""
+LEAST = 0.92
+"""Least share that either covers: Satterthwaite's degrees of freedom are a little optimistic for 3 over 10 launches."""
 
 HEADINGS = ("law", "scatter", "launches", "Welch, % (SE)", "width", "Fieller, % (SE)", "width", "not bounded, %")
 TEXT = """\
@@ -40,9 +40,9 @@ Written by `make prove` (tests/prove/prove_fieller.py). Simulated draws; no figu
   logarithms has it, or normal, scatter by an amount, as Fieller has it. Scatter: standard deviation of a launch, on
   either side, relative. Launches: above and below. Covered: share of 95 % intervals that hold the truth; one that is
   not bounded holds it. Width: upper over lower end, median over draws.
-- Either covers under either law. Welch decides: its ends are positive and finite, and it takes any number of groups.
-  Fieller stands beside it as a check: it is not bounded where so few launches below lie so far apart that their mean
-  could be 0, and wherever the two differ, the law matters.
+- The two cover alike under either law: 95 % and more with as many launches on both sides, a little less with 3 and 10.
+  Welch decides: its ends are positive and finite, and it takes any number of groups. Fieller stands beside it as a
+  check: it is not bounded where so few launches below lie so far apart that their mean could be 0.
 
 collmark {collmark}, Python {python}, numpy {numpy}.
 """
