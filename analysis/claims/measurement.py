@@ -199,9 +199,17 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             would_change=self._would_change(verdict, sample, parts),
             also=(*sample.also, *_of_others(others)),
             parts=tuple(parts) if len(parts) > 1 else (),
-            notes=tuple(dict.fromkeys((*self._checked(found), *sample.notes, *self.notes))),
+            notes=tuple(dict.fromkeys((*self._checked(found), *self._unusable(material), *sample.notes, *self.notes))),
             imported=any(one.imported for one in found),
         )
+
+    def _unusable(self, material: Material) -> Iterator[str]:
+        """Yield the curves of the claim's tiers and operation of which no record may enter."""
+        for curve in material.curves:
+            s = curve.series
+            is_asked = s.operation == self.question.parameters.get("operation")
+            if is_asked and not curve.times and any(tier.takes(s.tier, s.fabric, curve.labels) for tier in self.tiers):
+                yield f"not used, {curve.words}"
 
     def _checked(self, samples: Sequence[Sample]) -> Iterator[str]:
         """Yield where Fieller's interval would give another verdict than Welch's, which decides."""

@@ -32,7 +32,7 @@ FITTED = {
 """The fitted quantities that predicates take, by field of a fit."""
 
 
-def ratio_of(left: Side, right: Side, name: str, says: str) -> Reading:
+def ratio_of(left: Side, right: Side, name: str, says: str, *, software: bool = False) -> Reading:
     """Return the ratio of a fitted quantity of two sides, by Welch on the logarithms of its value in each launch."""
     over, under = fitted(left, name), fitted(right, name)
     each = [read("", [values.per_launch], unit=FITTED[name].unit, by="") for values in (over, under)]
@@ -42,7 +42,7 @@ def ratio_of(left: Side, right: Side, name: str, says: str) -> Reading:
         [under.per_launch],
         problem="; ".join(filter(None, (over.problem, under.problem))),
         by=f"{left.curves[0].series.operation}, {ranks_of(left, right)}, {launches(over.per_launch, under.per_launch)}",
-    ).with_sides(*(side.definition(FITTED[name].words) for side in (left, right)))
+    ).with_sides(*(side.definition(FITTED[name].words, software=software) for side in (left, right)))
     return reading.with_steps(
         f"A, {reading.over} = {words(each[0])}, {launches(over.per_launch)}",
         f"B, {reading.under} = {words(each[1])}, {launches(under.per_launch)}",

@@ -137,7 +137,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         """Return what a quantity of it is: operation, directions, place, cadence, what T is; software if asked."""
         s = self.curves[0].series
         ways = [way_words(s.directions)] if OPERATIONS[s.operation].streams else []
-        tool = [s.backend, s.device] if software else []
+        tool = [s.backend, s.device, s.dtype, f"{s.buffers} buffers"] if software else []
         parts = [f"{s.operation} {quantity}", *ways, self.place, *tool, s.cadence, _statistic(s)]
         return one_line(", ".join(parts))
 

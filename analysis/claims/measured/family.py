@@ -123,13 +123,16 @@ def _collective(material: Material, a: Selector, b: Selector, operation: str) ->
     alike = [pair for pair in equal.pairs if pair[0].ranks == pair[1].ranks]
     others = [pair for pair in free.pairs if pair[0].ranks != pair[1].ranks]
     for pairs in (alike, others):
-        for left, right in sorted(pairs, key=lambda pair: (pair[0].ranks, pair[1].ranks))[-1:]:
+        most = max(((left.ranks, right.ranks) for left, right in pairs), default=None)
+        largest = [pair for pair in pairs if (pair[0].ranks, pair[1].ranks) == most]
+        for left, right in largest:
             name = f"{operation} bus bandwidth, {ranks_of(left, right)}"
-            yield from _row(name, ratio_of(left, right, "asymptote", name))
-            yield from _at_sizes(operation, left, right)
+            is_one = len(largest) == 1  # else only the software, or the nodes, tell rows apart
+            yield from _row(name, ratio_of(left, right, "asymptote", name, software=not is_one))
+            yield from _at_sizes(operation, left, right, software=not is_one)
 
 
-def _at_sizes(operation: str, left: Side, right: Side) -> Iterator[Figure | str]:
+def _at_sizes(operation: str, left: Side, right: Side, *, software: bool) -> Iterator[Figure | str]:
     # At equal size bus bandwidths stand to each other as times do, the other way round, and as bus factors.
     factors = [OPERATIONS[operation].bus_factor(side.ranks) for side in (left, right)]
     for nbytes in SIZES:
@@ -137,7 +140,7 @@ def _at_sizes(operation: str, left: Side, right: Side) -> Iterator[Figure | str]
         if slow and fast and all(factors):
             what = f"bus bandwidth at {format_nbytes(nbytes)}"
             reading = read("", [slow], [fast], factor=factors[0] / factors[1], by="")
-            reading = reading.with_sides(left.definition(what), right.definition(what))
+            reading = reading.with_sides(*(side.definition(what, software=software) for side in (left, right)))
             yield from _row(f"{operation} {what}, {ranks_of(left, right)}", reading)
 
 
@@ -145,8 +148,8 @@ def _latency(material: Material, a: Selector, b: Selector) -> Iterator[Figure | 
     pairing = pairs_of(material, a, b, "ping_pong", ranks=2)
     if pairing.reason:
         yield f"latency left out: {pairing.reason}"
-    for left, right in pairing.pairs[:1]:
-        yield from _row("latency", ratio_of(left, right, "alpha", "latency"))
+    for left, right in pairing.pairs:
+        yield from _row("latency", ratio_of(left, right, "alpha", "latency", software=len(pairing.pairs) > 1))
 
 
 def _row(name: str, reading: Reading) -> Iterator[Figure | str]:

@@ -102,6 +102,18 @@ def test_every_ratio_says_what_stands_over_what(table: Table) -> None:
     )
 
 
+def test_rows_that_only_software_tells_apart_name_it(table: Table) -> None:
+    dtypes = [
+        link(place, "all_reduce", ranks=8, alpha=20 * US, of_case={"dtype": dtype})
+        for place in ("nvlink", "infiniband")
+        for dtype in ("float32", "bfloat16")
+    ]
+    found = finding(table, "gap-18x", link("nvlink", rate=400 * GB), link("infiniband"), *dtypes)
+    sides = [figure.over for figure in found.also if figure.name == "all_reduce bus bandwidth, 8 ranks"]
+    assert ["bfloat16" in side for side in sides] == [False, True]
+    assert ["float32" in side for side in sides] == [True, False]
+
+
 def test_nic_of_one_size_counts_at_that_size(table: Table) -> None:
     nic = link("infiniband", rate=49 * GB, alpha=0, sizes=[65536], of_case={"backend": "verbs"})
     found = finding(table, "gap-18x", link("nvlink", rate=400 * GB), link("infiniband", rate=50 * GB), nic)

@@ -203,6 +203,15 @@ def test_unstable_and_wrong_records_do_not_enter_unless_asked(table: Table) -> N
     assert finding(table, "gap-18x", wrong, other, include_unstable=True).verdict is Verdict.NO_DATA
 
 
+def test_run_without_usable_records_is_named_beside_one_that_has(table: Table) -> None:
+    unstable = [replaced(record, status=Status.UNSTABLE) for record in link("nvlink", rate=800 * GB)]
+    found = finding(table, "gap-18x", link("nvlink", rate=800 * GB), unstable, link("infiniband"))
+    assert found.verdict is Verdict.HOLDS
+    (note,) = [note for note in found.notes if note.startswith("not used")]
+    assert note.startswith("not used, run run2: stream, nccl")
+    assert note.endswith("left out: 70 unstable")
+
+
 def test_simulated_records_give_a_marked_finding_beside_no_data(table: Table) -> None:
     fake = [link(place, rate=rate, simulated=True) for place, rate in (("nvlink", 900 * GB), ("infiniband", 50 * GB))]
     own, marked = findings(table, "gap-18x", runs(*fake))
