@@ -225,3 +225,15 @@ def test_simulated_run_is_set_against_no_link(cli: Cli) -> None:
     assert "link" not in result.out
     assert cli("fit", "sim", "--expect", "ndr", "--json").json["expected"] == []
     assert "## Expected" not in cli("report", "sim", "--format", "md", "--expect", "ndr").out
+
+
+def test_page_shows_the_ratios_with_what_stands_over_what(cli: Cli) -> None:
+    runs = streams(390, 48)
+    assert cli("report", *runs, "-o", "page.html", "--expect", "h100-nvlink4").status == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    table = page[page.index('id="claim-gap-18x-M-ratios"') :]
+    table = table[: table.index("</table>")]
+    assert "stream asymptotic bandwidth, nvlink over infiniband (decides)" in table
+    assert "stream asymptotic bandwidth, one-way, nvlink, 2 ranks on 1 node, isolated, T is per message" in table
+    assert "stream asymptotic bandwidth, one-way, rdma:infiniband, 2 ranks on 2 nodes" in table
+    assert "published: p2pBandwidthLatencyTest" in page[page.index('id="expected') :]
