@@ -46,18 +46,8 @@ class LogMean(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def degrees(self) -> float:
-        """The degrees of freedom of `error`.
-
-        Notes
-        -----
-        Satterthwaite 1946, Biometrics Bulletin 2(6): (sum of v/n)^2 / sum of (v/n)^2 / (n - 1); for one group n - 1.
-        Groups without any scatter leave only their number.
-        """
-        parts = [(v / n, n) for v, n in zip(self.variances, self.counts, strict=True)]
-        below = sum(part**2 / (n - 1) for part, n in parts)
-        if below == 0:  # no scatter at all, or too little for a square
-            return float(sum(n - 1 for _part, n in parts))
-        return sum(part for part, _n in parts) ** 2 / below
+        """The degrees of freedom of `error`."""
+        return satterthwaite([v / n for v, n in zip(self.variances, self.counts, strict=True)], self.counts)
 
     def interval(self, level: float) -> Estimate | None:
         """Return value and interval in the unit of the quantity; None where an end is not finite.
@@ -89,6 +79,25 @@ class LogMean(msgspec.Struct, frozen=True, kw_only=True):
     def with_launches(self, count: int) -> LogMean:
         """Return what as many launches in every group would give, if they scattered like these."""
         return msgspec.structs.replace(self, counts=(count,) * len(self.counts))
+
+
+def satterthwaite(parts: Sequence[float], counts: Sequence[int]) -> float:
+    """Return the degrees of freedom of the sum of independent variances of means.
+
+    Parameters
+    ----------
+    parts, counts : sequence
+        Variance / count of each group, and its count.
+
+    Notes
+    -----
+    Satterthwaite 1946, Biometrics Bulletin 2(6): (sum of v/n)^2 / sum of (v/n)^2 / (n - 1); for one group n - 1. Groups
+    without any scatter leave only their number.
+    """
+    below = sum(part**2 / (n - 1) for part, n in zip(parts, counts, strict=True))
+    if below == 0:  # no scatter at all, or too little for a square
+        return float(sum(n - 1 for n in counts))
+    return sum(parts) ** 2 / below
 
 
 def log_mean(values_L: npt.ArrayLike) -> LogMean | None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from collmark.core.estimate import Estimate
+from collmark.core.marker import Marker
 
 
 class Kind(StrEnum):
@@ -44,12 +45,16 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         As shown; empty for a ratio.
     estimate : Estimate or None
         With its interval, in the same unit, where it was measured.
+    over, under : str
+        What stands over what, where it is a ratio of two measurements; empty otherwise.
     """
 
     name: str
     value: float
     unit: str = ""
     estimate: Estimate | None = None
+    over: str = ""
+    under: str = ""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +114,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         Each statement of a claim that makes more than one; empty otherwise.
     notes : tuple of str
         What to look out for, contradictions with other rows among it.
+    imported : bool
+        Whether other tools measured any of its figures.
     marker : str
         ``simulated`` or ``emulated`` where the figures are; such a verdict is never the claim's.
     """
@@ -129,4 +136,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     also: tuple[Figure, ...] = ()
     parts: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
+    imported: bool = False
     marker: str = ""
+
+    @property
+    def mark(self) -> str:
+        """What is said beside its verdict: SIMULATED and the like, or IMPORTED; empty where all was measured by us."""
+        return self.marker.upper() or (Marker.IMPORTED.value if self.imported else "")
+
+    @property
+    def ratios(self) -> tuple[Figure, ...]:
+        """Every ratio of two measurements in it, the one that decides first."""
+        return tuple(figure for figure in (self.found, *self.also) if figure is not None and figure.over)

@@ -26,6 +26,7 @@ def judge(
     *,
     tiers: Tiers | None = None,
     include_unstable: bool = False,
+    unequal_ranks: bool = False,
     fits: Fits | None = None,
 ) -> list[Finding]:
     """Return the findings of some claims, in their order; of each claim S, W, M, P as far as it has them.
@@ -40,8 +41,8 @@ def judge(
         Runs; none is needed for arithmetic.
     tiers : Tiers or None
         Tiers in place of the rows' own.
-    include_unstable : bool
-        Let unstable records enter.
+    include_unstable, unequal_ranks : bool
+        Let unstable records enter, and sides of unlike numbers of ranks be compared.
     fits : Fits or None
         Of all series of the runs, where they are known; they are worked out where not.
 
@@ -50,7 +51,7 @@ def judge(
     list of Finding
         Simulated records give a finding of their own with a marker, behind the claim's.
     """
-    records = Records(results, include_unstable=include_unstable, fits=fits)
+    records = Records(results, include_unstable=include_unstable, unequal_ranks=unequal_ranks, fits=fits)
     chosen = tiers or Tiers()
     return [
         finding

@@ -67,15 +67,23 @@ class Records:
     ----------
     results : sequence of Results
         Runs, each with a name of its own.
-    include_unstable : bool
-        Let unstable records enter.
+    include_unstable, unequal_ranks : bool
+        Let unstable records enter, and sides of unlike numbers of ranks be compared.
     fits : Fits or None
         Of all their series, where they are known.
     """
 
-    def __init__(self, results: Sequence[Results], *, include_unstable: bool = False, fits: Fits | None = None) -> None:
+    def __init__(
+        self,
+        results: Sequence[Results],
+        *,
+        include_unstable: bool = False,
+        unequal_ranks: bool = False,
+        fits: Fits | None = None,
+    ) -> None:
         self._results = results
         self._include_unstable = include_unstable
+        self._unequal_ranks = unequal_ranks
         self._fits = fits
 
     def __bool__(self) -> bool:
@@ -87,7 +95,12 @@ class Records:
         """What was measured, and what was simulated."""
         from collmark.analysis.claims.measured.material import gather
 
-        return gather(self._results, include_unstable=self._include_unstable, fits=self._fits)
+        return gather(
+            self._results,
+            include_unstable=self._include_unstable,
+            unequal_ranks=self._unequal_ranks,
+            fits=self._fits,
+        )
 
 
 def commands_for(claims: Iterable[Claim], tiers: Tiers) -> tuple[str, ...]:
@@ -200,8 +213,31 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             would_change=self._would_change(verdict, sample, parts),
             also=(*sample.also, *_of_others(others)),
             parts=tuple(parts) if len(parts) > 1 else (),
-            notes=(*sample.notes, *self.notes),
+            notes=tuple(dict.fromkeys((*self._checked(found), *self._unusable(material), *sample.notes, *self.notes))),
+            imported=any(one.imported for one in found),
         )
+
+    def _unusable(self, material: Material) -> Iterator[str]:
+        """Yield the curves of the claim's tiers and operation of which no record may enter."""
+        for curve in material.curves:
+            s = curve.series
+            is_asked = s.operation == self.question.parameters.get("operation")
+            if is_asked and not curve.times and any(tier.takes(s.tier, s.fabric, curve.labels) for tier in self.tiers):
+                yield f"not used, {curve.words}"
+
+    def _checked(self, samples: Sequence[Sample]) -> Iterator[str]:
+        """Yield where Fieller's interval would give another verdict than Welch's, which decides."""
+        from collmark.analysis.fieller import NOT_BOUNDED
+
+        band = self.question.rule.band(self.question.claimed)
+        for reading in (reading for sample in samples for reading in sample.readings):
+            if reading.problem or reading.mean is None or reading.check is None:
+                continue
+            verdict, other = (self.rules.decide(one, band) for one in (reading.mean, reading.check))
+            if verdict is not other:
+                is_bounded = reading.check.interval(self.rules.levels.thresholds["outside"]) is not None
+                why = "" if is_bounded else f" ({NOT_BOUNDED})"
+                yield f"by Fieller's interval it would be {other}{why}: few launches, far apart"
 
     def _part(self, reading: Reading) -> Part:
         """Return one reading, judged."""

@@ -6,7 +6,7 @@ import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -17,13 +17,20 @@ from collmark.core.errors import UnknownNameError, UsageError, nearest
 from collmark.core.registry import Registry
 
 if TYPE_CHECKING:
-    from collmark.analysis.ratio import LogMean
+    from collmark.core.estimate import Estimate
 
 FILE = Path(__file__).with_name("rules.toml")
 INTERVAL = "interval"
 """The pseudo rule that holds the levels at which every interval is judged."""
 _LEVELS = {"inside": (0.5, 1.0), "outside": (0.5, 1.0)}
 _NOTHING = Quantity(low=1.0, high=1.0, unit="", text="", shown_in="", rounding=0.0)
+
+
+class Interval(Protocol):
+    """What has an interval at any level: a mean of logarithms, or a ratio by Fieller."""
+
+    def interval(self, level: float) -> Estimate | None:
+        """Return value and interval; None where it is not bounded."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,12 +133,12 @@ class Rules:
         """Return the rules and one more."""
         return Rules({**self.rules, rule.name: rule})
 
-    def decide(self, found: LogMean, band: Band) -> Verdict:
+    def decide(self, found: Interval, band: Band) -> Verdict:
         """Return the verdict on a quantity that was measured over launches.
 
         Parameters
         ----------
-        found : LogMean
+        found : Interval
             In the unit of `band`.
         band : Band
             Where the claim holds.

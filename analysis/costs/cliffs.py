@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+
 import msgspec
 import numpy as np
 import pandas as pd

@@ -13,6 +13,7 @@ from collmark.analysis.report.sections.claims import claims
 from collmark.analysis.report.sections.contrasts import side_by_side
 from collmark.analysis.report.sections.curves import curves
 from collmark.analysis.report.sections.environment import environment
+from collmark.analysis.report.sections.expected import expected
 from collmark.analysis.report.sections.first import first
 from collmark.analysis.report.sections.fits import fits
 from collmark.analysis.report.sections.prior import prior
@@ -48,6 +49,7 @@ SECTIONS = Registry(
         ("curves", Part(build=curves)),
         ("fits", Part(build=fits, in_ticket=True)),
         ("prior", Part(build=prior)),
+        ("expected", Part(build=expected, in_ticket=True)),
         ("contrasts", Part(build=side_by_side, in_ticket=True)),
         ("ragged", Part(build=ragged, in_ticket=True)),
         ("claims", Part(build=claims, in_ticket=True)),

@@ -10,6 +10,8 @@ import pandas as pd
 
 from collmark.analysis.claims.finding import Finding
 from collmark.analysis.columns import SERIES, Series
+from collmark.analysis.expected.share import Share, shares
+from collmark.analysis.expected.system import System
 from collmark.analysis.figures.drawn import with_fits
 from collmark.analysis.figures.place import placed, run_names
 from collmark.analysis.figures.rank_shares import rank_shares
@@ -44,6 +46,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         Of all series.
     skews : dict of Series to Skew
         Of those whose T is the longest local duration.
+    shares : tuple of Share
+        What was measured over what may be expected.
     findings : tuple of Finding
         Verdicts on claims; empty where none were asked for.
     scatters : dict of str to Scatter
@@ -68,6 +72,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     curves: dict[str, str]
     fits: Fits
     skews: dict[Series, Skew] = {}
+    shares: tuple[Share, ...] = ()
     findings: tuple[Finding, ...] = ()
     scatters: dict[str, Scatter] = {}
     modes: tuple[Modes, ...] = ()
@@ -100,7 +105,12 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gather(
-    results: Sequence[Results], findings: Sequence[Finding] = (), *, include_unstable: bool = False, prior: str = ""
+    results: Sequence[Results],
+    findings: Sequence[Finding] = (),
+    systems: Sequence[System] = (),
+    *,
+    include_unstable: bool = False,
+    prior: str = "",
 ) -> Material:
     """Work out all that a report needs.
 
@@ -110,6 +120,8 @@ def gather(
         Runs of different names.
     findings : sequence of Finding
         Verdicts on claims.
+    systems : sequence of System
+        What was measured, as the user says.
     include_unstable : bool
         Let unstable records enter the fits.
     prior : str
@@ -126,6 +138,7 @@ def gather(
         curves={_key(values[:-1]): values[-1] for values in named.itertuples(index=False)},
         fits=fits,
         skews=skews(table),
+        shares=shares(table, fits, systems, include_unstable=include_unstable),
         findings=tuple(findings),
         scatters=scatters(results, include_unstable=include_unstable),
         modes=tuple(several_modes(results)),

@@ -155,7 +155,8 @@ def test_simulated_figures_pass_no_gate() -> None:
 def test_object_is_in_si_units() -> None:
     found = as_object(judge_claims(Wanted(words=["ndr-50", "pp-size", "fit-gpus", "tp-18gb"])), scope=True, result=None)
     by_id = {(one["claim"], one["kind"]): one for one in found["findings"]}
-    assert by_id["ndr-50", "S"]["found"] == {"name": "found", "value": 50e9, "unit": "B/s", "estimate": None}
+    figure = {"name": "found", "value": 50e9, "unit": "B/s", "estimate": None, "over": "", "under": ""}
+    assert by_id["ndr-50", "S"]["found"] == figure
     assert by_id["ndr-50", "S"]["band"] == [49.5e9, 50.5e9]
     assert by_id["pp-size", "W"]["found"]["value"] == pytest.approx(8192 * 8192 * 2)
     assert by_id["pp-size", "W"]["band"] == pytest.approx([1.5e9, 4.5e9])

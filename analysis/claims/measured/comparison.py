@@ -1,4 +1,4 @@
-"""Two sides put beside each other: like ones only, and ratios of what was fitted to them."""
+"""Ratios of what was fitted to two sides, and why there is none."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from collmark.analysis.claims.measured.curve import Curve, Pairing, Side, mixes_clocks, pair_up, sides
-from collmark.analysis.claims.measured.material import Material
-from collmark.analysis.claims.measured.reading import Reading, fitted, read, words
+from collmark.analysis.claims.measured.curve import Curve, Side, sides
+from collmark.analysis.claims.measured.reading import DIGITS, LEVEL, Reading, fitted, read, words
 from collmark.analysis.claims.measured.selector import Selector
+from collmark.analysis.claims.quantity import shown
+from collmark.analysis.fieller import NOT_BOUNDED
+from collmark.core.numeral import counted
+from collmark.core.placement import Tier
 
-LEVELLED = "clocks could be compared on one side only: T is D_max on both, skew included"
+NAMED = 4
+"""Operations that are named where the one asked for is missing."""
 
 
 class Fitted(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,21 +32,7 @@ FITTED = {
 """The fitted quantities that predicates take, by field of a fit."""
 
 
-def pairs_of(
-    material: Material, a: Selector, b: Selector, operation: str, *, ranks: int | None = None
-) -> tuple[Pairing, tuple[Curve, ...]]:
-    """Return the sides of two tiers that are alike, and their curves: those of D_max where only clocks differ."""
-
-    def paired(curves: tuple[Curve, ...]) -> Pairing:
-        return pair_up(sides(curves, a, operation, ranks), sides(curves, b, operation, ranks), equal_ranks=True)
-
-    pairing = paired(material.curves)
-    if not mixes_clocks(pairing):
-        return pairing, material.curves
-    return paired(material.longest), material.longest
-
-
-def ratio_of(left: Side, right: Side, name: str, says: str) -> Reading:
+def ratio_of(left: Side, right: Side, name: str, says: str, *, software: bool = False) -> Reading:
     """Return the ratio of a fitted quantity of two sides, by Welch on the logarithms of its value in each launch."""
     over, under = fitted(left, name), fitted(right, name)
     each = [read("", [values.per_launch], unit=FITTED[name].unit, by="") for values in (over, under)]
@@ -51,19 +41,36 @@ def ratio_of(left: Side, right: Side, name: str, says: str) -> Reading:
         [over.per_launch],
         [under.per_launch],
         problem="; ".join(filter(None, (over.problem, under.problem))),
-        by=f"{left.curves[0].series.operation}, {left.ranks} ranks, {launches(over.per_launch, under.per_launch)}",
-    )
+        by=f"{left.curves[0].series.operation}, {ranks_of(left, right)}, {launches(over.per_launch, under.per_launch)}",
+    ).with_sides(*(side.definition(FITTED[name].words, software=software) for side in (left, right)))
     return reading.with_steps(
-        f"A {left.tier}: {FITTED[name].words} {words(each[0])}, {launches(over.per_launch)}",
-        f"B {right.tier}: {FITTED[name].words} {words(each[1])}, {launches(under.per_launch)}",
+        f"A, {reading.over} = {words(each[0])}, {launches(over.per_launch)}",
+        f"B, {reading.under} = {words(each[1])}, {launches(under.per_launch)}",
         f"A / B = {words(reading)}",
+        *checked(reading),
     )
+
+
+def checked(reading: Reading) -> tuple[str, ...]:
+    """Return the step that says what Fieller's interval of the same ratio is; none where there is none."""
+    if reading.check is None:
+        return ()
+    estimate = reading.check.interval(LEVEL)
+    if estimate is None:
+        return (f"check by Fieller's interval: {NOT_BOUNDED}, since B scatters too much to be told from 0",)
+    ends = ", ".join(shown(end, "", "", DIGITS) for end in (estimate.lower, estimate.upper))
+    return (f"check by Fieller's interval: {shown(estimate.value, '', '', DIGITS)} [{ends}]",)
+
+
+def ranks_of(left: Side, right: Side) -> str:
+    """Return the number of ranks of two sides in words."""
+    return f"{left.ranks} ranks" if left.ranks == right.ranks else f"{left.ranks} over {right.ranks} ranks"
 
 
 def why_absent(curves: Sequence[Curve], tiers: Sequence[Selector], operations: Sequence[str], ranks: int | None) -> str:
     """Return what is missing of some tiers, in words; empty where every operation was measured on each."""
     without = [tier.text for tier in tiers if not _of_tier(curves, tier)]
-    missing = [f"no records of {', '.join(dict.fromkeys(without))}"] if without else []
+    missing = [f"no records of {', '.join(dict.fromkeys(without))}{_of_no_tier(curves)}"] if without else []
     missing += [
         _why_absent(curves, tier, operation, ranks)
         for tier in tiers
@@ -77,14 +84,26 @@ def _of_tier(curves: Sequence[Curve], tier: Selector) -> list[Curve]:
     return [curve for curve in curves if tier.takes(curve.series.tier, curve.series.fabric, curve.labels)]
 
 
+def _of_no_tier(curves: Sequence[Curve]) -> str:
+    runs = dict.fromkeys(curve.series.run for curve in curves if curve.series.tier == Tier.UNKNOWN)
+    return f", and no evidence of the link that was used in {counted(len(runs), 'run')}" if runs else ""
+
+
 def _why_absent(curves: Sequence[Curve], tier: Selector, operation: str, ranks: int | None) -> str:
     of_operation = [curve for curve in _of_tier(curves, tier) if curve.series.operation == operation]
     if not of_operation:
-        return f"{tier.text}: no {operation}"
+        return f"{tier.text}: no {operation}{_others(_of_tier(curves, tier))}"
     of_ranks = [curve for curve in of_operation if ranks is None or curve.ranks == ranks]
     if not of_ranks:
         return f"{tier.text}: no {operation} of {ranks} ranks"
     return f"{tier.text}: no usable {operation}: {'; '.join(curve.left_out for curve in of_ranks)}"
+
+
+def _others(curves: Sequence[Curve]) -> str:
+    """Return which operations there are instead: another operation, or another number of directions, is never taken."""
+    names = list(dict.fromkeys(curve.series.operation for curve in curves))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"; unlike it: {', '.join(names[:NAMED])}{more}"
 
 
 def launches(*groups: Sequence[float]) -> str:

@@ -1,15 +1,15 @@
-"""Curves of one tier, and which of them may be put beside each other: never unlike ones."""
+"""Curves of one tier, put together where only run and label differ."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.core.errors import one_line
-from collmark.core.operation import Estimand
+from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import format_nbytes
 
 if TYPE_CHECKING:
@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
 OTHER_PLACE = ("run", "placement", "tier", "fabric", "simulated")
 """Fields of a series in which two sides of a comparison differ by their nature; all others must be alike."""
-_BRACKETED = {Estimand.LAST_IN_LAST_OUT.value, Estimand.FIRST_IN_LAST_OUT.value, Estimand.LONGEST_LOCAL.value}
+
+
+WAYS = {1: "one-way", 2: "two-way"}
+"""Directions in which a stream goes, in words; its bandwidth is that of one direction in either case."""
+
+
+def way_words(directions: int) -> str:
+    """Return a number of directions in words."""
+    return WAYS.get(directions, f"{directions} directions")
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +50,8 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
         Why there is no fit.
     left_out : str
         Records that did not enter, as ``2 unstable``.
+    skewed : float or None
+        Share of repetitions whose ranks entered over 10 % of L apart; None where no clock could tell.
     """
 
     series: Series
@@ -53,6 +63,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     fit: Fit | None = None
     refused: str = ""
     left_out: str = ""
+    skewed: float | None = None
 
     @property
     def condition(self) -> dict[str, object]:
@@ -65,11 +76,14 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
         """One line of evidence: run, series, launches, sizes."""
         s, sizes = self.series, sorted(self.times)
         span = f"; {format_nbytes(sizes[0])} to {format_nbytes(sizes[-1])}" if sizes else ""
-        series = [s.operation, s.backend, s.device, s.dtype, s.placement, s.tier_words, s.cadence]
-        series.append(f"{s.marker}, T as {s.origin}" if s.origin else f"T is {s.estimand}")
+        series = [s.operation, s.backend, s.device, s.dtype, s.placement, s.tier_words, s.cadence, _statistic(s)]
         launches = ", ".join(map(str, self.launches)) or "none"
         left_out = f"; left out: {self.left_out}" if self.left_out else ""
         return one_line(f"run {s.run}: {', '.join(series)}; launches {launches}{span}{left_out}")
+
+
+def _statistic(series: Series) -> str:
+    return f"{series.marker}, T as {series.origin}" if series.origin else f"T is {series.estimand}"
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +129,19 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.curves[0].series.tier_words}, {self.ranks} ranks on {nodes}"
 
     @property
+    def imported(self) -> bool:
+        """Whether another tool measured it."""
+        return bool(self.curves[0].series.origin)
+
+    def definition(self, quantity: str, *, software: bool = False) -> str:
+        """Return what a quantity of it is: operation, directions, place, cadence, what T is; software if asked."""
+        s = self.curves[0].series
+        ways = [way_words(s.directions)] if OPERATIONS[s.operation].streams else []
+        tool = [s.backend, s.device, s.dtype, f"{s.buffers} buffers"] if software else []
+        parts = [f"{s.operation} {quantity}", *ways, self.place, *tool, s.cadence, _statistic(s)]
+        return one_line(", ".join(parts))
+
+    @property
     def evidence(self) -> tuple[str, ...]:
         """A line for each curve."""
         return tuple(curve.words for curve in self.curves)
@@ -127,21 +154,6 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     def sizes(self) -> tuple[int, ...]:
         """The sizes that were measured, in bytes."""
         return tuple(sorted({nbytes for curve in self.curves for nbytes in curve.times}))
-
-
-class Pairing(msgspec.Struct, frozen=True, kw_only=True):
-    """Sides that may be compared, or why none may.
-
-    Attributes
-    ----------
-    pairs : tuple of (Side, Side)
-        Alike in everything but their place.
-    reason : str
-        What differs, where nothing is alike.
-    """
-
-    pairs: tuple[tuple[Side, Side], ...] = ()
-    reason: str = ""
 
 
 def sides(
@@ -168,39 +180,3 @@ def sides(
             key = (*curve.condition.values(), s.tier, s.fabric, curve.ranks, nodes)
             groups.setdefault(key, []).append(curve)
     return tuple(Side(tier=selector.text, curves=tuple(group)) for group in groups.values())
-
-
-def pair_up(over: Sequence[Side], under: Sequence[Side], *, equal_ranks: bool) -> Pairing:
-    """Return all pairs of sides that are alike.
-
-    Parameters
-    ----------
-    over, under : sequence of Side
-        Of one operation and two tiers.
-    equal_ranks : bool
-        Whether the number of ranks must be equal too.
-    """
-    pairs = tuple((a, b) for a in over for b in under if not unlike(a, b, equal_ranks=equal_ranks))
-    if pairs or not over or not under:
-        return Pairing(pairs=pairs)
-    a, b = min(((a, b) for a in over for b in under), key=lambda pair: len(unlike(*pair, equal_ranks=equal_ranks)))
-    return Pairing(reason=f"unlike sides: {'; '.join(unlike(a, b, equal_ranks=equal_ranks))}")
-
-
-def unlike(a: Side, b: Side, *, equal_ranks: bool) -> tuple[str, ...]:
-    """Return in which fields two sides differ, in words."""
-    left, right = a.condition, b.condition
-    found = [f"{name} {left[name]} against {right[name]}" for name in left if left[name] != right[name]]
-    if equal_ranks and a.ranks != b.ranks:
-        found.append(f"{a.ranks} against {b.ranks} ranks")
-    # Inside a node and across nodes differ by their nature; more ranks on a node share what leads out of it.
-    if equal_ranks and a.nodes != b.nodes and min(a.nodes, b.nodes) > 1:
-        found.append(f"{a.nodes} against {b.nodes} nodes")
-    return tuple(found)
-
-
-def mixes_clocks(pairing: Pairing) -> bool:
-    """Whether all that differs is that clocks could be compared on one side only: D_max serves on both."""
-    words = pairing.reason.removeprefix("unlike sides: ")
-    name, _space, rest = words.partition(" ")
-    return name == "estimand" and {*rest.split(" against ")} <= _BRACKETED

@@ -3,82 +3,158 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+
+import msgspec
 
 from collmark.analysis.claims.finding import Figure
-from collmark.analysis.claims.measured.comparison import ratio_of
-from collmark.analysis.claims.measured.curve import Curve, Side, pair_up, sides
-from collmark.analysis.claims.measured.reading import Reading, figure, fitted, read
+from collmark.analysis.claims.measured.comparison import FITTED, ranks_of, ratio_of
+from collmark.analysis.claims.measured.curve import Side, sides
+from collmark.analysis.claims.measured.material import Material
+from collmark.analysis.claims.measured.pairing import pairs_of, unlike
+from collmark.analysis.claims.measured.reading import ONE_LAUNCH, Reading, figure, fitted, read
 from collmark.analysis.claims.measured.selector import Selector
+from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import KIB, MIB, format_nbytes
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 SIZES = (128 * KIB, MIB)
+_WAYS = ("operation", "directions")
+_EXCHANGE = ("operation", "directions", "groups", "group", "company")
+"""What pair and NIC must have in common: software, memory and statistic are those of the tool that measured each."""
+_Pair = tuple[Side, Side]
 
 
-def family_of(curves: Sequence[Curve], a: Selector, b: Selector) -> tuple[Figure, ...]:
-    """Return the ratios of two tiers that the records allow, A over B, each with its interval over launches.
+class Family(msgspec.Struct, frozen=True, kw_only=True):
+    """Ratios of two tiers, A over B, each with its interval over launches; and why others are missing."""
 
-    Two-way over one-way and over two-way, bus bandwidth of each collective at equal and at unequal rank count, the same
-    at 128 KiB and 1 MiB, and latency. What is weakly known is left out.
+    figures: tuple[Figure, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def family_of(material: Material, a: Selector, b: Selector) -> Family:
+    """Return the ratios of two tiers that the records allow.
+
+    Two-way over one-way and over two-way, pair over NIC, bus bandwidth of each collective at equal and at unequal rank
+    count, the same at 128 KiB and 1 MiB, and latency. What is weakly known, or unlike in more than its name says, is
+    left out and named.
     """
-    return (*_directions(curves, a, b), *_collectives(curves, a, b), *_latency(curves, a, b))
+    rows = [
+        *_directions(material, a, b),
+        *_over_nic(material, a, b),
+        *(row for operation in COLLECTIVES for row in _collective(material, a, b, operation)),
+        *_latency(material, a, b),
+    ]
+    return Family(
+        figures=tuple(row for row in rows if isinstance(row, Figure)),
+        notes=tuple(dict.fromkeys(row for row in rows if isinstance(row, str))),
+    )
 
 
-def _directions(curves: Sequence[Curve], a: Selector, b: Selector) -> Iterator[Figure]:
-    both = sides(curves, a, "bidirectional_stream", 2)
-    for name, operation, factor in (
-        ("two-way over one-way: unlike", "stream", 2.0),
-        ("two-way over two-way", "bidirectional_stream", 1.0),
+def _directions(material: Material, a: Selector, b: Selector) -> Iterator[Figure | str]:
+    both = sides(material.curves, a, "bidirectional_stream", 2)
+    for name, operation, ways in (
+        ("two-way over one-way: unlike", "stream", 1),
+        ("two-way over two-way", "bidirectional_stream", 2),
     ):
-        others = sides(curves, b, operation, 2)
-        for left, right in islice(_alike(both, others), 1):
-            over, under = fitted(left, "asymptote"), fitted(right, "asymptote")
-            if not over.problem and not under.problem:
-                reading = read(name, [over.per_launch], [under.per_launch], factor=factor, by="")
-                yield from _figure(f"stream, {name}", reading)
+        others = sides(material.curves, b, operation, 2)
+        pair = _nearest(both, others, apart=_WAYS)
+        if pair is None:
+            continue
+        differing = unlike(*pair, equal_ranks=True, apart=_WAYS)
+        if differing:
+            yield f"{name} left out: unlike sides: {'; '.join(differing)}"
+            continue
+        over, under = (fitted(side, "asymptote") for side in pair)
+        reading = read(
+            name,
+            [over.per_launch],
+            [under.per_launch],
+            factor=2 / ways,
+            problem="; ".join(filter(None, (over.problem, under.problem))),
+            by="",
+        ).with_sides(pair[0].definition(_summed(2)), pair[1].definition(_summed(ways)))
+        yield from _row(name, reading)
 
 
-def _alike(over: Sequence[Side], under: Sequence[Side]) -> Iterator[tuple[Side, Side]]:
-    """Yield sides that differ in the operation of the stream only, and so in its directions."""
-    names = ("operation", "directions")
-    for a in over:
-        for b in under:
-            if all(a.condition[name] == b.condition[name] for name in a.condition if name not in names):
-                yield a, b
+def _summed(ways: int) -> str:
+    return f"{FITTED['asymptote'].words}{f' x {ways} directions' if ways > 1 else ''}"
 
 
-def _collectives(curves: Sequence[Curve], a: Selector, b: Selector) -> Iterator[Figure]:
-    for operation in COLLECTIVES:
-        over, under = sides(curves, a, operation), sides(curves, b, operation)
-        equal = pair_up(over, under, equal_ranks=True).pairs
-        for left, right in (equal or pair_up(over, under, equal_ranks=False).pairs)[:1]:
-            where = f"{left.ranks} ranks" if left.ranks == right.ranks else f"{left.ranks} over {right.ranks} ranks"
-            reading = ratio_of(left, right, "asymptote", operation)
-            if not reading.problem:
-                yield from _figure(f"{operation} bus bandwidth, {where}", reading)
-            if equal:
-                yield from _at_sizes(operation, left, right)
+def _nearest(over: Sequence[Side], under: Sequence[Side], *, apart: Sequence[str]) -> _Pair | None:
+    """Return the two sides that differ least, some fields apart."""
+    pairs = [(one, two) for one in over for two in under]
+    return min(pairs, key=lambda pair: len(unlike(*pair, equal_ranks=True, apart=apart)), default=None)
 
 
-def _at_sizes(operation: str, left: Side, right: Side) -> Iterator[Figure]:
-    # At equal size and rank count bus bandwidths stand to each other as times do, the other way round.
+def _over_nic(material: Material, a: Selector, b: Selector) -> Iterator[Figure | str]:
+    """Yield the pair over each NIC that was measured by other means than the pair, as by perftest."""
+    over = sides(material.curves, a, "stream", 2)
+    for nic in sides(material.curves, b, "stream", 2):
+        fields = [name for name in nic.condition if name not in _EXCHANGE]
+        pair = _nearest(over, [nic], apart=fields)
+        if pair is None or not all(unlike(one, nic, equal_ranks=True) for one in over):
+            continue
+        if not unlike(*pair, equal_ranks=True, apart=fields):
+            (what, fast), (whose, slow) = (_bandwidth(side) for side in pair)
+            reading = read("", [fast], [slow], by="").with_sides(
+                pair[0].definition(what, software=True), nic.definition(whose, software=True)
+            )
+            yield from _row("pair over NIC, measured by other means: unlike", reading)
+
+
+def _bandwidth(side: Side) -> tuple[str, tuple[float, ...]]:
+    """Return the asymptote of a stream or, where no fit tells it, the bandwidth at the largest size, in B/s."""
+    found = fitted(side, "asymptote")
+    if not found.problem:
+        return FITTED["asymptote"].words, found.per_launch
+    largest = side.sizes[-1]
+    return f"bandwidth at {format_nbytes(largest)}", tuple(largest / seconds for seconds in side.times(largest))
+
+
+def _collective(material: Material, a: Selector, b: Selector, operation: str) -> Iterator[Figure | str]:
+    equal = pairs_of(material, a, b, operation)
+    free = pairs_of(material, a, b, operation, equal_ranks=False)
+    yield from (f"{operation}: {note}" for note in equal.notes or free.notes)
+    if not free.pairs:
+        if free.reason:
+            yield f"{operation} left out: {free.reason}"
+        return
+    # Of several rank counts the largest: whole nodes.
+    alike = [pair for pair in equal.pairs if pair[0].ranks == pair[1].ranks]
+    others = [pair for pair in free.pairs if pair[0].ranks != pair[1].ranks]
+    for pairs in (alike, others):
+        most = max(((left.ranks, right.ranks) for left, right in pairs), default=None)
+        largest = [pair for pair in pairs if (pair[0].ranks, pair[1].ranks) == most]
+        for left, right in largest:
+            name = f"{operation} bus bandwidth, {ranks_of(left, right)}"
+            is_one = len(largest) == 1  # else only the software, or the nodes, tell rows apart
+            yield from _row(name, ratio_of(left, right, "asymptote", name, software=not is_one))
+            yield from _at_sizes(operation, left, right, software=not is_one)
+
+
+def _at_sizes(operation: str, left: Side, right: Side, *, software: bool) -> Iterator[Figure | str]:
+    # At equal size bus bandwidths stand to each other as times do, the other way round, and as bus factors.
+    factors = [OPERATIONS[operation].bus_factor(side.ranks) for side in (left, right)]
     for nbytes in SIZES:
         slow, fast = right.times(nbytes), left.times(nbytes)
-        if slow and fast:
-            name = f"{operation} bus bandwidth at {format_nbytes(nbytes)}, {left.ranks} ranks"
-            yield from _figure(name, read(name, [slow], [fast], by=""))
+        if slow and fast and all(factors):
+            what = f"bus bandwidth at {format_nbytes(nbytes)}"
+            reading = read("", [slow], [fast], factor=factors[0] / factors[1], by="")
+            reading = reading.with_sides(*(side.definition(what, software=software) for side in (left, right)))
+            yield from _row(f"{operation} {what}, {ranks_of(left, right)}", reading)
 
 
-def _latency(curves: Sequence[Curve], a: Selector, b: Selector) -> Iterator[Figure]:
-    pairs = pair_up(sides(curves, a, "ping_pong", 2), sides(curves, b, "ping_pong", 2), equal_ranks=True).pairs
-    for left, right in pairs[:1]:
-        reading = ratio_of(left, right, "alpha", "latency")
-        if not reading.problem:
-            yield from _figure("latency (ping_pong alpha)", reading)
+def _latency(material: Material, a: Selector, b: Selector) -> Iterator[Figure | str]:
+    pairing = pairs_of(material, a, b, "ping_pong", ranks=2)
+    if pairing.reason:
+        yield f"latency left out: {pairing.reason}"
+    for left, right in pairing.pairs:
+        yield from _row("latency", ratio_of(left, right, "alpha", "latency", software=len(pairing.pairs) > 1))
 
 
-def _figure(name: str, reading: Reading) -> Iterator[Figure]:
+def _row(name: str, reading: Reading) -> Iterator[Figure | str]:
     found = figure(name, reading)
-    if found is not None:
+    if reading.problem not in ("", ONE_LAUNCH):
+        yield f"{name} left out: {reading.problem}"
+    elif found is not None:
         yield found

@@ -56,7 +56,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 _OPERATION = Parameter(form=Form.OPERATION, meaning="an operation")
 _RANKS = Parameter(optional=True, least=2, meaning="number of ranks; any if left away")
 _TRUTH = Parameter(form=Form.TRUTH, optional=True, meaning="true or false")
-_FAMILY = ("stream", "bidirectional_stream", "ping_pong", "all_reduce")
+_FAMILY = (
+    "stream", "bidirectional_stream", "ping_pong", "all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+)  # fmt: skip
 
 
 def _ranks(parameters: _Parameters) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from collmark.analysis.claims.measured.comparison import FITTED, LEVELLED, launches, pairs_of, ratio_of, why_absent
-from collmark.analysis.claims.measured.curve import Side, sides
-from collmark.analysis.claims.measured.family import family_of
+from collmark.analysis.claims.measured.comparison import FITTED, launches, ratio_of, why_absent
+from collmark.analysis.claims.measured.curve import Side, sides, way_words
+from collmark.analysis.claims.measured.family import Family, family_of
 from collmark.analysis.claims.measured.material import Material
+from collmark.analysis.claims.measured.pairing import pairs_of
 from collmark.analysis.claims.measured.reading import Absent, Sample, fitted, read, words
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.analysis.claims.quantity import Quantity
@@ -52,8 +53,13 @@ def _asymptote_sample(side: Side, operation: str, *, both_ways: bool) -> Sample:
         by=f"{operation}, {side.ranks} ranks{way}, {launches(values.per_launch)}",
     )
     times = f" x {directions} directions" if directions > 1 else ""
-    step = f"{side.tier}: 1/beta of the fit in each launch{times} = {words(reading)}"
-    return Sample(condition=side.words, readings=(reading.with_steps(step),), evidence=side.evidence)
+    step = f"{side.definition(FITTED['asymptote'].words)}: 1/beta of the fit in each launch{times} = {words(reading)}"
+    return Sample(
+        condition=side.words,
+        readings=(reading.with_steps(step),),
+        evidence=side.evidence,
+        imported=side.imported,
+    )
 
 
 def asymptote_ratio(
@@ -103,24 +109,22 @@ def _ratio(
     family: bool,
 ) -> tuple[Sample, ...] | Absent:
     a, b = tiers
-    pairing, curves = pairs_of(material, a, b, operation, ranks=ranks)
+    pairing = pairs_of(material, a, b, operation, ranks=ranks)
     if not pairing.pairs:
-        return Absent(reason=why_absent(curves, tiers, [operation], ranks) or pairing.reason)
-    samples = []
-    for left, right in pairing.pairs:
-        if directions is not None and left.condition["directions"] != directions:
-            continue
-        reading = ratio_of(left, right, name, f"{operation} {FITTED[name].words}, {a.text} over {b.text}")
-        samples.append(
-            Sample(
-                condition=f"{left.words} over {right.place}",
-                readings=(reading,),
-                evidence=(*left.evidence, *right.evidence),
-                also=family_of(curves, a, b) if family else (),
-                notes=(LEVELLED,) if curves is not material.curves else (),
-            )
+        return Absent(reason=why_absent(material.curves, tiers, [operation], ranks) or pairing.reason)
+    pairs = [pair for pair in pairing.pairs if directions in (None, pair[0].condition["directions"])]
+    others = family_of(material, a, b) if family and pairs else Family()
+    return tuple(
+        Sample(
+            condition=f"{left.words} over {right.place}",
+            readings=(ratio_of(left, right, name, f"{operation} {FITTED[name].words}, {a.text} over {b.text}"),),
+            evidence=(*left.evidence, *right.evidence),
+            also=others.figures,
+            notes=(*pairing.notes, *others.notes),
+            imported=left.imported or right.imported,
         )
-    return tuple(samples) or Absent(reason=f"no {operation} in {directions} direction(s)")
+        for left, right in pairs
+    ) or Absent(reason=f"unlike: no {operation} {way_words(directions or 1)}")
 
 
 def _whole(quantity: Quantity | None) -> int | None:

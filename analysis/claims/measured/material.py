@@ -30,16 +30,25 @@ class Material:
         Label of each run by the name of its folder.
     include_unstable : bool
         Let unstable records enter.
+    unequal_ranks : bool
+        Whether sides of unlike numbers of ranks may be compared.
     fits : Fits or None
         Of its series, where they are known; they are worked out where not.
     """
 
     def __init__(
-        self, table: pd.DataFrame, labels: dict[str, str], *, include_unstable: bool = False, fits: Fits | None = None
+        self,
+        table: pd.DataFrame,
+        labels: dict[str, str],
+        *,
+        include_unstable: bool = False,
+        unequal_ranks: bool = False,
+        fits: Fits | None = None,
     ) -> None:
         self._table = table
         self._labels = labels
         self._include_unstable = include_unstable
+        self.unequal_ranks = unequal_ranks
         self._fits = fits
 
     @cached_property
@@ -94,6 +103,7 @@ class Material:
             fit=fits.of(series),
             refused=next((one.reason for one in fits.refused if one.series == series), ""),
             left_out=words_of_status(others),
+            skewed=None if rows["skewed"].isna().all() else float(rows["skewed"].mean()),
         )
 
 
@@ -103,7 +113,11 @@ def _series(key: tuple[object, ...]) -> Series:
 
 
 def gather(
-    results: Iterable[Results], *, include_unstable: bool = False, fits: Fits | None = None
+    results: Iterable[Results],
+    *,
+    include_unstable: bool = False,
+    unequal_ranks: bool = False,
+    fits: Fits | None = None,
 ) -> tuple[Material, Material]:
     """Return what was measured, and apart from it what was simulated.
 
@@ -111,8 +125,8 @@ def gather(
     ----------
     results : iterable of Results
         Runs, each with a name of its own.
-    include_unstable : bool
-        Let unstable records enter.
+    include_unstable, unequal_ranks : bool
+        Let unstable records enter, and sides of unlike numbers of ranks be compared.
     fits : Fits or None
         Of all series of these runs, where they are known: a fit looks at no series but its own.
     """
@@ -120,7 +134,8 @@ def gather(
     labels = {one.name: one.run.label for one in runs}
     table = frame(runs)
     simulated = table["simulated"].astype(bool)
+    asked = {"include_unstable": include_unstable, "unequal_ranks": unequal_ranks}
     return (
-        Material(table[~simulated].reset_index(drop=True), labels, include_unstable=include_unstable, fits=fits),
-        Material(table[simulated].reset_index(drop=True), labels, include_unstable=include_unstable, fits=fits),
+        Material(table[~simulated].reset_index(drop=True), labels, **asked, fits=fits),
+        Material(table[simulated].reset_index(drop=True), labels, **asked, fits=fits),
     )

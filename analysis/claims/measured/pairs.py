@@ -71,18 +71,22 @@ def _sample(side: Side, operation: str, members: Quantity) -> Sample | None:
         [times[worst]],
         by=f"{covered} of {every} pairs, {launches(times[worst], times[median])}",
     )
+    what = f"bandwidth at {format_nbytes(nbytes)}"
     if covered < every:
         short = f"{covered} of the {every} pairs of {members.text} members"
         reading = msgspec.structs.replace(reading, can_only_fail=short)
     return Sample(
         condition=side.words,
         readings=(
-            reading.with_steps(
+            reading.with_sides(
+                *(f"pair {one[0]}-{one[1]}: {side.definition(what)}" for one in (worst, median))
+            ).with_steps(
                 f"{operation} at {format_nbytes(nbytes)}: the median pair is {median}, the worst {worst}",
                 f"bandwidth of {worst} / that of {median} = {words(reading)}",
             ),
         ),
         evidence=side.evidence,
+        imported=side.imported,
     )
 
 

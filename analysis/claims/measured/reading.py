@@ -9,12 +9,13 @@ import msgspec
 from collmark.analysis.claims.finding import Figure
 from collmark.analysis.claims.measured.curve import Curve, Side
 from collmark.analysis.claims.quantity import natural_unit, scale_of, shown
+from collmark.analysis.fieller import Fieller, fieller
 from collmark.analysis.ratio import LogMean, log_contrast
 from collmark.core.estimate import Estimate
 
 ONE_LAUNCH = "one launch: no interval"
-_DIGITS = 3
-_LEVEL = 0.95
+DIGITS = 3
+LEVEL = 0.95
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +39,10 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         In a few words, what it was taken from.
     steps : tuple of str
         How it was worked out.
+    over, under : str
+        What stands over what, in a ratio of two measurements.
+    check : Fieller or None
+        The same ratio by another interval, which decides nothing.
     """
 
     says: str
@@ -48,12 +53,19 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     can_only_fail: str = ""
     by: str
     steps: tuple[str, ...] = ()
+    over: str = ""
+    under: str = ""
+    check: Fieller | None = None
 
     def with_steps(self, *steps: str) -> Reading:
         """Return the same with the steps by which it was worked out."""
         return msgspec.structs.replace(self, steps=steps)
 
-    def estimate(self, level: float = _LEVEL) -> Estimate | None:
+    def with_sides(self, over: str, under: str) -> Reading:
+        """Return the same as a ratio whose sides are said in words."""
+        return msgspec.structs.replace(self, over=over, under=under)
+
+    def estimate(self, level: float = LEVEL) -> Estimate | None:
         """Return the figure with its interval, in SI units."""
         return None if self.mean is None else self.mean.interval(level)
 
@@ -73,6 +85,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         Related figures.
     notes : tuple of str
         What to look out for.
+    imported : bool
+        Whether other tools measured any of it.
     """
 
     condition: str
@@ -80,6 +94,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[str, ...]
     also: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
+    imported: bool = False
 
 
 class Absent(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,7 +197,14 @@ def read(
         value=value,
         problem=problem or ("" if mean is not None else ONE_LAUNCH),
         by=by,
+        check=_checked(over, under, factor),
     )
+
+
+def _checked(over: Sequence[Sequence[float]], under: Sequence[Sequence[float]], factor: float) -> Fieller | None:
+    """Return the same ratio by Fieller, which knows one mean over one mean only."""
+    found = fieller(over[0], under[0]) if len(over) == len(under) == 1 else None
+    return None if found is None else msgspec.structs.replace(found, value=found.value * factor)
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -211,7 +233,7 @@ def figure(name: str, reading: Reading, shown_in: str | None = None) -> Figure |
             count=estimate.count,
             over=estimate.over,
         )
-    return Figure(name=name, value=value / scale, unit=unit, estimate=estimate)
+    return Figure(name=name, value=value / scale, unit=unit, estimate=estimate, over=reading.over, under=reading.under)
 
 
 def words(reading: Reading, shown_in: str | None = None) -> str:
@@ -219,8 +241,8 @@ def words(reading: Reading, shown_in: str | None = None) -> str:
     found = figure("", reading, shown_in)
     if found is None:
         return "-"
-    text = shown(found.value * scale_of(found.unit), reading.unit, found.unit, _DIGITS)
+    text = shown(found.value * scale_of(found.unit), reading.unit, found.unit, DIGITS)
     if found.estimate is None:
         return text
-    ends = (shown(end, "", "", _DIGITS) for end in (found.estimate.lower, found.estimate.upper))
+    ends = (shown(end, "", "", DIGITS) for end in (found.estimate.lower, found.estimate.upper))
     return f"{text} [{', '.join(ends)}]"

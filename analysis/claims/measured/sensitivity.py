@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from collmark.analysis.claims.finding import Figure
-from collmark.analysis.claims.measured.comparison import launches, pairs_of, why_absent
+from collmark.analysis.claims.measured.comparison import FITTED, launches, ranks_of, why_absent
 from collmark.analysis.claims.measured.curve import Curve, Side
 from collmark.analysis.claims.measured.material import Material
+from collmark.analysis.claims.measured.pairing import mix_clocks, pairs_of, unlike
 from collmark.analysis.claims.measured.reading import Absent, Sample, figure, fitted, read, words
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.analysis.claims.quantity import Quantity
 
-_SHARED = ("backend", "device", "dtype", "cadence", "buffers", "scheduling", "binding")
-"""What two operations must have in common; reduction, place and estimand belong to the operation."""
+_APART = ("operation", "reduction", "traffic", "in_place", "root", "directions")
+"""What belongs to an operation; two must have all else in common."""
 _Pair = tuple[Side, Side]
 
 
@@ -39,26 +40,36 @@ def sensitivity(
     """
     a, b = tiers
     count = None if ranks is None else ranks.whole
-    (first, curves), (second, _other) = (pairs_of(material, a, b, name, ranks=count) for name in (operation, against))
+    names = (operation, against)
+    first, second = (pairs_of(material, a, b, name, ranks=count) for name in names)
+    if mix_clocks([*first.pairs, *second.pairs]):
+        first, second = (pairs_of(material, a, b, name, ranks=count, longest=True) for name in names)
     if not first.pairs or not second.pairs:
-        missing = why_absent(curves, tiers, [operation, against], count)
+        missing = why_absent(material.curves, tiers, names, count)
         return Absent(reason=missing or first.reason or second.reason)
+    curves = material.longest if first.levelled else material.curves
+    notes = tuple(dict.fromkeys((*first.notes, *second.notes)))
     samples = tuple(
-        _sample(one, other, (operation, against), _ragged(curves, one, ragged))
+        _sample(one, other, names, _ragged(curves, one, ragged), notes)
         for one in first.pairs
         for other in second.pairs
-        if _belong_together(one, other)
+        if not _differences(one, other)
     )
-    return samples or Absent(reason=f"unlike sides: {operation} and {against} differ in ranks, dtype or cadence")
+    if samples:
+        return samples
+    nearest = min((_differences(one, other) for one in first.pairs for other in second.pairs), key=len)
+    return Absent(reason=f"unlike sides: {operation} against {against}: {'; '.join(nearest)}")
 
 
-def _belong_together(one: _Pair, other: _Pair) -> bool:
-    alike = all(one[0].condition[name] == other[0].condition[name] for name in _SHARED)
-    shapes = [[(side.ranks, side.nodes) for side in pair] for pair in (one, other)]
-    return alike and shapes[0] == shapes[1]
+def _differences(one: _Pair, other: _Pair) -> tuple[str, ...]:
+    """Return what differs between the pairs of two operations beside what belongs to an operation."""
+    found = [unlike(x, y, equal_ranks=True, apart=_APART) for x, y in zip(one, other, strict=True)]
+    return tuple(dict.fromkeys(words for side in found for words in side))
 
 
-def _sample(one: _Pair, other: _Pair, names: tuple[str, str], also: tuple[Figure, ...]) -> Sample:
+def _sample(
+    one: _Pair, other: _Pair, names: tuple[str, str], also: tuple[Figure, ...], notes: tuple[str, ...]
+) -> Sample:
     (a, b), (c, d) = one, other
     values = [fitted(side, "asymptote") for side in (a, b, c, d)]
     per_launch = [value.per_launch for value in values]
@@ -67,7 +78,12 @@ def _sample(one: _Pair, other: _Pair, names: tuple[str, str], also: tuple[Figure
         [per_launch[0], per_launch[3]],
         [per_launch[1], per_launch[2]],
         problem="; ".join(dict.fromkeys(value.problem for value in values if value.problem)),
-        by=f"{names[0]} against {names[1]}, {a.ranks} ranks, {launches(*per_launch)}",
+        by=f"{names[0]} against {names[1]}, {ranks_of(a, b)}, {launches(*per_launch)}",
+    ).with_sides(
+        *(
+            f"({x.definition(FITTED['asymptote'].words)}) / ({y.definition(FITTED['asymptote'].words)})"
+            for x, y in (one, other)
+        )
     )
     each = [read("", [over], [under], by="") for over, under in (per_launch[:2], per_launch[2:])]
     return Sample(
@@ -80,6 +96,8 @@ def _sample(one: _Pair, other: _Pair, names: tuple[str, str], also: tuple[Figure
         ),
         evidence=(*a.evidence, *b.evidence, *c.evidence, *d.evidence),
         also=also,
+        notes=notes,
+        imported=any(side.imported for side in (a, b, c, d)),
     )
 
 
@@ -93,15 +111,17 @@ def _ragged_of(curves: Sequence[Curve], pair: _Pair, ragged: str) -> Iterator[Fi
         place = even.curves[0].series
         for curve in curves:
             s = curve.series
-            same_place = (s.operation, s.tier, s.fabric, curve.ranks) == (ragged, place.tier, place.fabric, even.ranks)
-            if not same_place or not curve.times or any(getattr(s, name) != getattr(place, name) for name in _SHARED):
+            if (s.operation, s.tier, s.fabric) != (ragged, place.tier, place.fabric) or not curve.times:
                 continue
-            own, bound = fitted(Side(tier=even.tier, curves=(curve,)), "asymptote"), fitted(even, "asymptote")
-            if own.problem or bound.problem:
+            side = Side(tier=even.tier, curves=(curve,))
+            own, bound = fitted(side, "asymptote"), fitted(even, "asymptote")
+            if own.problem or bound.problem or unlike(side, even, equal_ranks=True, apart=_APART):
                 continue
             found = figure(
                 f"{ragged} ({s.traffic}) over its lower bound, {even.tier}",
-                read("", [own.per_launch], [bound.per_launch], by=""),
+                read("", [own.per_launch], [bound.per_launch], by="").with_sides(
+                    *(one.definition(FITTED["asymptote"].words) for one in (side, even))
+                ),
             )
             if found is not None:
                 yield found

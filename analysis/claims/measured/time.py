@@ -47,6 +47,7 @@ def smallest_time(
                 f"buffers in {_MEMORY[side.curves[0].series.device]}",
                 "same leaf switch or not: not in the records",
             ),
+            imported=side.imported,
         )
         for side in small
     )
@@ -83,7 +84,9 @@ def time_at(
     for side in found:
         readings = [_measured(side, side.sizes[0], "at the smallest size")] if smallest else []
         readings += [_at(side, size.whole) for size in sizes]
-        samples.append(Sample(condition=side.words, readings=tuple(readings), evidence=side.evidence))
+        samples.append(
+            Sample(condition=side.words, readings=tuple(readings), evidence=side.evidence, imported=side.imported)
+        )
     return tuple(samples)
 
 

@@ -112,7 +112,7 @@ def _row(finding: Finding, *, is_decided: bool, is_short: bool) -> tuple[Cell, .
     return (
         Cell(text=finding.claim, anchor=place_of(finding)),
         Cell(text=finding.kind.value),
-        Cell(text=_verdict(finding.verdict, finding.marker), mark=MARKS[finding.verdict]),
+        Cell(text=_verdict(finding), mark=MARKS[finding.verdict]),
         Cell(text=finding.claimed or ABSENT),
         *(figures if is_decided else ()),
         *(() if is_short else (Cell(text=finding.by),)),
@@ -147,8 +147,8 @@ def _span(finding: Finding) -> Span | None:
     )
 
 
-def _verdict(verdict: Verdict, marker: str = "") -> str:
-    return f"{marker.upper()} {verdict}" if marker else verdict.value
+def _verdict(finding: Finding) -> str:
+    return f"{finding.mark} {finding.verdict}".strip()
 
 
 def _value(figure: Figure | None) -> str:
@@ -181,8 +181,39 @@ def _range(finding: Finding) -> str:
     return f"from {low} {unit} on" if not math.isfinite(finding.band[1]) else f"from {low} to {high} {unit}"
 
 
+def _ratios(finding: Finding) -> Table:
+    """Return every ratio with what stands over what, the one that decides first."""
+    rows = []
+    for position, figure in enumerate(finding.ratios):
+        ends = figure.estimate
+        interval = ABSENT if ends is None else f"[{number(ends.lower, DIGITS)}, {number(ends.upper, DIGITS)}]"
+        rows.append(
+            (
+                Cell(text=f"{figure.name}{'' if position else ' (decides)'}"),
+                Cell(text=_value(figure)),
+                Cell(text=interval, mark=Mark.MUTED),
+                Cell(text=ABSENT if ends is None else str(ends.count)),
+                Cell(text=figure.over),
+                Cell(text=figure.under),
+            )
+        )
+    return Table(
+        anchor=f"{place_of(finding)}-ratios",
+        caption="What stands over what; intervals: 95 % by Welch's t on logarithms, over the launches of both sides.",
+        headings=(
+            name_heading("ratio"),
+            Heading(name="found"),
+            Heading(name="95 %", is_muted=True),
+            Heading(name="launches"),
+            name_heading("over"),
+            name_heading("under"),
+        ),
+        rows=tuple(rows),
+    )
+
+
 def _details(finding: Finding) -> Details:
-    figures = [figure for figure in (finding.found, *finding.also) if figure is not None]
+    figures = [figure for figure in (finding.found, *finding.also) if figure is not None and not figure.over]
     listed = {
         "Figures": [_figure(figure) for figure in figures],
         "Parts": [_part(part) for part in finding.parts],
@@ -191,7 +222,7 @@ def _details(finding: Finding) -> Details:
         "Notes": finding.notes,
     }
     said = {"Rule": finding.rule, "It holds": _range(finding), "What would change it": finding.would_change}
-    blocks: list[Text | Items | Code | Table] = []
+    blocks: list[Text | Items | Code | Table] = [_ratios(finding)] if finding.ratios else []
     for lead, lines in listed.items():
         if lines:
             blocks += [Text(lead=lead, words=""), Items(items=tuple(Text(words=line) for line in lines))]
@@ -201,7 +232,7 @@ def _details(finding: Finding) -> Details:
     return Details(
         anchor=place_of(finding),
         summary=f"{finding.claim}, {finding.kind.value}: {finding.sentence}",
-        tag=_verdict(finding.verdict, finding.marker),
+        tag=_verdict(finding),
         blocks=tuple(blocks),
         mark=MARKS[finding.verdict],
     )

@@ -25,6 +25,13 @@ Words = Annotated[
         help="Ids of claims are explained; all else are runs to judge by: paths, labels or latest.",
     ),
 ]
+Runs = Annotated[
+    list[str] | None,
+    typer.Option("--run", metavar="RUN", help="A run to judge by, even where a claim has its name; repeatable."),
+]
+UnequalRanks = Annotated[
+    bool, typer.Option("--unequal-ranks", help="Compare sides of unlike numbers of ranks too; the finding says so.")
+]
 TierA = Annotated[
     str | None,
     typer.Option(
@@ -56,6 +63,7 @@ AsGate = Annotated[
 def claims(
     context: typer.Context,
     words: Words = None,
+    run: Runs = None,
     tier_a: TierA = None,
     tier_b: TierB = None,
     kind: Kinds = None,
@@ -64,6 +72,7 @@ def claims(
     scope: Scope = False,
     gate: AsGate = False,
     include_unstable: opt.IncludeUnstable = False,
+    unequal_ranks: UnequalRanks = False,
     output: opt.Output = None,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -75,6 +84,7 @@ def claims(
     judgement = judge_claims(
         Wanted(
             words=words or (),
+            runs=run or (),
             files=[Path(name) for name in file or ()],
             settings=setting or (),
             tier_a=tier_a,
@@ -82,6 +92,7 @@ def claims(
             kinds=kind or (),
             output=Path(output) if output else None,
             include_unstable=include_unstable,
+            unequal_ranks=unequal_ranks,
         )
     )
     result = pass_gate(judgement) if gate else None

@@ -18,6 +18,7 @@ def fit(
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="RUN...", help="Paths, labels or latest (the default).")
     ] = None,
+    expect: opt.Expect = None,
     include_unstable: opt.IncludeUnstable = False,
     predict: Annotated[
         list[str] | None,
@@ -30,18 +31,22 @@ def fit(
     """Fit latency and bandwidth to every curve of some runs: a line, or what describes it better."""
     from collmark.cli.cost_table import print_costs
     from collmark.cli.fit_table import print_fits
+    from collmark.cli.share_table import print_shares
     from collmark.core.store import LATEST
     from collmark.workflow.costs import explain
-    from collmark.workflow.fit import fit_runs, load_runs
+    from collmark.workflow.fit import expect_of_runs, fit_runs, load_runs
 
     terminal = terminal_of(context)
     results = load_runs(runs or [LATEST], Path(output) if output else None)
     fits, skews = fit_runs(results, include_unstable=include_unstable)
+    shares = expect_of_runs(results, fits, expect or (), include_unstable=include_unstable)
     explained = explain(results, fits, wanted=predict or (), prior_name=prior, include_unstable=include_unstable)
     if as_json:
         import msgspec
 
-        terminal.emit({**msgspec.to_builtins(fits), **msgspec.to_builtins(explained)})
+        words = [msgspec.to_builtins(one) for one in (fits, explained)]
+        terminal.emit({**words[0], **words[1], "expected": msgspec.to_builtins(shares)})
         return
     print_fits(terminal, fits, skews)
+    print_shares(terminal, shares, asked=bool(expect))
     print_costs(terminal, explained)

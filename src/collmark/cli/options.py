@@ -157,6 +157,14 @@ Prior = Annotated[
 IncludeUnstable = Annotated[
     bool, typer.Option("--include-unstable", help="Let unstable records enter; they do not unless asked.")
 ]
+Expect = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expect",
+        metavar="SYSTEM",
+        help="What was measured, as h100-nvlink4 or ndr: shares of its link rate and of published figures; repeatable.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, SI units, for machines.")]
 
 

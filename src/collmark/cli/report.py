@@ -34,6 +34,7 @@ def report(
         typer.Option("--format", metavar="html|md", help="html by default; md is a summary, on stdout unless -o."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    expect: opt.Expect = None,
     include_unstable: opt.IncludeUnstable = False,
     prior: opt.Prior = None,
     output: opt.Output = None,
@@ -53,7 +54,7 @@ def report(
     path = None if is_on_stdout else Path(file) if file is not None else default_file(results)
     if path is not None:
         check_free(path, force=force)
-    made = make_report(results, kind, include_unstable=include_unstable, prior=prior or "")
+    made = make_report(results, kind, expect or (), include_unstable=include_unstable, prior=prior or "")
     if path is not None:
         write_whole(path, lambda place: place.write_text(made.text, encoding="utf-8"), force=force)
     _tell(terminal, made, path, as_json=as_json)

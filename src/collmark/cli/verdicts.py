@@ -26,9 +26,9 @@ _FOLD: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def verdict_word(finding: Finding) -> str:
-    """Return a verdict as one word, and whether the figures are simulated."""
+    """Return a verdict as one word, and whether the figures are simulated, or those of other tools."""
     word = WORDS.get(finding.verdict, str(finding.verdict))
-    return f"{finding.marker.upper()} {word}" if finding.marker else word
+    return f"{finding.mark} {word}".strip()
 
 
 def figure_words(figure: Figure | None, *, name: bool = False) -> str:
@@ -121,13 +121,43 @@ def _explained(finding: Finding, known: Sequence[str], width: int, paint: Paint)
     yield from _entries("rule", [finding.rule], width)
     if finding.band is not None and finding.found is not None:
         yield from _entries("holds", [_range(finding.band, finding.found.unit)], width)
-    yield from _entries("beside", [figure_words(figure, name=True) for figure in finding.also], width)
+    others = [figure for figure in finding.also if not figure.over]
+    yield from _entries("beside", [figure_words(figure, name=True) for figure in others], width)
+    yield from _ratios(finding.ratios, width, paint)
     yield from _entries("note", [note for note in finding.notes if note not in known], width)
     yield from _entries("evidence", finding.evidence, width)
     yield from _entries("would change", [finding.would_change], width)
     # To be pasted: broken only where a shell goes on with the next line.
     for position, line in enumerate(finding.command.replace(" && ", " &&\n").splitlines()):
         yield f"{'' if position else '  to decide':<{INDENT}}{line}"
+
+
+def _ratios(ratios: Sequence[Figure], width: int, paint: Paint) -> Iterator[str]:
+    """Yield the table of ratios, the one that decides first, with what stands over what below each."""
+    if not ratios:
+        return
+    rows = [("ratio", "found", "95 %, launches")]
+    for one in ratios:
+        rows.append((f"{one.name}{'' if rows[1:] else ' (decides)'}", number(one.value, _DIGITS), _ends(one)))
+    found, ends = (max(len(row[column]) for row in rows) for column in (1, 2))
+    room = max(LEAST_WIDE, min(max(len(row[0]) for row in rows), width - found - ends - 6))
+    for position, (name, value, interval) in enumerate(rows):
+        first, *rest = textwrap.wrap(name, room, **_FOLD)
+        line = f"  {first:<{room}}  {value:>{found}}  {interval}".rstrip()
+        yield line if position else paint(line, "bold")
+        yield from (f"    {more}" for more in rest)
+        if position:
+            figure = ratios[position - 1]
+            for sign, text in ((" ", figure.over), ("/", figure.under)):
+                yield from textwrap.wrap(text, width, initial_indent=f"  {sign} ", subsequent_indent=" " * 8, **_FOLD)
+
+
+def _ends(figure: Figure) -> str:
+    """Return the interval of a ratio, and over how many launches of both sides together."""
+    estimate = figure.estimate
+    if estimate is None:
+        return "one launch: no interval"
+    return f"[{number(estimate.lower, _DIGITS)}, {number(estimate.upper, _DIGITS)}], {estimate.count}"
 
 
 def _range(band: tuple[float, float], unit: str) -> str:

@@ -37,6 +37,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     words : sequence of str
         Ids of claims, and runs: paths, labels or ``latest``.
+    runs : sequence of str
+        Runs, whatever claims are called.
     files : sequence of Path
         Claims of one's own.
     settings : sequence of str
@@ -47,11 +49,12 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         Kinds to judge, S, W, M, P; all where empty.
     output : Path or None
         Where runs lie.
-    include_unstable : bool
-        Let unstable records enter.
+    include_unstable, unequal_ranks : bool
+        Let unstable records enter, and sides of unlike numbers of ranks be compared.
     """
 
     words: Sequence[str] = ()
+    runs: Sequence[str] = ()
     files: Sequence[Path] = ()
     settings: Sequence[str] = ()
     tier_a: str | None = None
@@ -59,6 +62,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     kinds: Sequence[str] = ()
     output: Path | None = None
     include_unstable: bool = False
+    unequal_ranks: bool = False
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,8 +141,15 @@ def judge_claims(wanted: Wanted) -> Judgement:
     if not claims:
         raise UsageError(f"none of {', '.join(named) or 'the claims'} has kind {', '.join(kinds)}; leave --kind away")
     tiers = Tiers(a=_tier("--tier-a", wanted.tier_a), b=_tier("--tier-b", wanted.tier_b), named=frozenset(named))
-    results = _load(runs, wanted.output)
-    findings = judge(claims, table.rules, results, tiers=tiers, include_unstable=wanted.include_unstable)
+    results = _load([*runs, *wanted.runs], wanted.output)
+    findings = judge(
+        claims,
+        table.rules,
+        results,
+        tiers=tiers,
+        include_unstable=wanted.include_unstable,
+        unequal_ranks=wanted.unequal_ranks,
+    )
     without = {f.claim for f in findings if f.kind is Kind.MEASURED and f.verdict is Verdict.NO_DATA and not f.marker}
     return Judgement(
         findings=tuple(findings),

@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 
 from collmark.analysis.columns import Series
+from collmark.analysis.expected.share import Share, shares
+from collmark.analysis.expected.system import named_systems
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fits, fit_frame
 from collmark.analysis.results import Results, load
@@ -38,3 +40,16 @@ def fit_runs(results: Sequence[Results], *, include_unstable: bool = False) -> t
     """Fit a model to every series of some runs; return the skew too of those whose T holds it."""
     table = frame(results)
     return fit_frame(table, include_unstable=include_unstable), skews(table)
+
+
+def expect_of_runs(
+    results: Sequence[Results], fits: Fits, systems: Iterable[str] = (), *, include_unstable: bool = False
+) -> tuple[Share, ...]:
+    """Return what every series of some runs reaches of what may be expected of it.
+
+    Raises
+    ------
+    UnknownNameError
+        If a system has no such name.
+    """
+    return shares(frame(results), fits, named_systems(systems), include_unstable=include_unstable)

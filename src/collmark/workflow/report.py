@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from collmark.analysis.claims.judge import judge
 from collmark.analysis.claims.table import load_table
 from collmark.analysis.costs.nccl_tuning import system_of
+from collmark.analysis.expected.system import named_systems
 from collmark.analysis.report.content import Drawing
 from collmark.analysis.report.index import sections_of
 from collmark.analysis.report.material import Material, gather
@@ -71,11 +72,27 @@ def is_summary(kind: Format) -> bool:
     return kind is Format.MARKDOWN
 
 
-def material_of(results: Sequence[Results], *, include_unstable: bool = False, prior: str = "") -> Material:
-    """Return what a report on some runs is made of, the verdicts on all claims among it; UsageError for no prior."""
+def material_of(
+    results: Sequence[Results], expect: Iterable[str] = (), *, include_unstable: bool = False, prior: str = ""
+) -> Material:
+    """Return what a report on some runs is made of, the verdicts on all claims among it; UsageError for no prior.
+
+    Parameters
+    ----------
+    results : sequence of Results
+        Runs of different names.
+    expect : iterable of str
+        Names of systems that were measured.
+    include_unstable : bool
+        Let unstable records enter.
+    prior : str
+        Name of a prior to set beside measurements; empty for none.
+    """
     if prior:
         system_of(prior, gpus_per_node=2, nodes=1)  # its name is read before anything is worked out
-    table, material = load_table(), gather(results, include_unstable=include_unstable, prior=prior)
+    systems = named_systems(expect)
+    table = load_table()
+    material = gather(results, (), systems, include_unstable=include_unstable, prior=prior)
     findings = judge(table.claims, table.rules, results, include_unstable=include_unstable, fits=material.fits)
     return msgspec.structs.replace(material, findings=tuple(findings))
 
@@ -85,9 +102,16 @@ def main_findings(results: Sequence[Results], *, include_unstable: bool = False)
     return sentences(material_of(results, include_unstable=include_unstable))
 
 
-def make_report(results: Sequence[Results], kind: Format, *, include_unstable: bool = False, prior: str = "") -> Report:
-    """Return a report on some runs, beside a prior if one is named."""
-    return report_of(material_of(results, include_unstable=include_unstable, prior=prior), kind)
+def make_report(
+    results: Sequence[Results],
+    kind: Format,
+    expect: Iterable[str] = (),
+    *,
+    include_unstable: bool = False,
+    prior: str = "",
+) -> Report:
+    """Return a report on some runs, set against the systems of some names, and beside a prior if one is named."""
+    return report_of(material_of(results, expect, include_unstable=include_unstable, prior=prior), kind)
 
 
 def report_of(material: Material, kind: Format) -> Report:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from tests.analysis.made import curve, results_of
+from tests.analysis.made import curve, replaced, results_of, times
 
 from collmark.analysis.claims.finding import Finding
 from collmark.analysis.claims.judge import judge
@@ -15,8 +15,9 @@ from collmark.analysis.claims.measurement import Tiers
 from collmark.analysis.claims.table import Table
 from collmark.analysis.results import Results
 from collmark.core.case import Device
+from collmark.core.operation import Estimand
 from collmark.core.placement import Fabric, Placement, Tier
-from collmark.core.record import Record
+from collmark.core.record import Imported, Record, Status
 
 GB = 1e9
 US = 1e-6
@@ -74,6 +75,40 @@ def link(
     )
 
 
+def imported(records: Iterable[Record], tool: str = "nccl-tests", statistic: str = "mean over ranks") -> list[Record]:
+    """Return records as the log of another tool gives them: one figure, and what was done to get it."""
+    found = []
+    for record in records:
+        assert record.timing is not None
+        figure = Imported(
+            tool=tool,
+            version="",
+            file="a.log",
+            line=1,
+            group=1,
+            printed={},
+            seconds=record.timing.median,
+            statistic=statistic,
+            ranks_from="text",
+        )
+        found.append(replaced(record, status=Status.IMPORTED, timing=None, ranks=None, imported=figure))
+    return found
+
+
+def without_common_clock(records: Iterable[Record]) -> list[Record]:
+    """Return records as several hosts without a clock model give them: T is the longest local duration."""
+    found = []
+    for record in records:
+        assert record.timing is not None
+        assert record.ranks is not None
+        timing = times(record, record.ranks.longest / record.timing.median).timing
+        assert timing is not None
+        longest = msgspec.structs.replace(timing, estimand=Estimand.LONGEST_LOCAL)
+        ranks = msgspec.structs.replace(record.ranks, skew=None, skewed=None)
+        found.append(replaced(record, timing=longest, ranks=ranks))
+    return found
+
+
 def runs(*groups: list[Record]) -> list[Results]:
     """Return each group as a run of its own."""
     return [results_of(group, f"run{number}") for number, group in enumerate(groups, 1)]
@@ -93,17 +128,31 @@ def findings(
     a: str | None = None,
     b: str | None = None,
     include_unstable: bool = False,
+    unequal_ranks: bool = False,
 ) -> list[Finding]:
     """Return the findings of kind M of one claim, the claim's own first."""
     tiers = Tiers(
         a=None if a is None else read_selector(a), b=None if b is None else read_selector(b), named=frozenset([name])
     )
-    found = judge(table.of([name]), table.rules, results, tiers=tiers, include_unstable=include_unstable)
+    found = judge(
+        table.of([name]),
+        table.rules,
+        results,
+        tiers=tiers,
+        include_unstable=include_unstable,
+        unequal_ranks=unequal_ranks,
+    )
     return [finding for finding in found if finding.kind == "M"]
 
 
 def finding(
-    table: Table, name: str, *groups: list[Record], a: str | None = None, include_unstable: bool = False
+    table: Table,
+    name: str,
+    *groups: list[Record],
+    a: str | None = None,
+    include_unstable: bool = False,
+    unequal_ranks: bool = False,
 ) -> Finding:
     """Return the finding of kind M of one claim on some records."""
-    return findings(table, name, runs(*groups), a=a, include_unstable=include_unstable)[0]
+    found = findings(table, name, runs(*groups), a=a, include_unstable=include_unstable, unequal_ranks=unequal_ranks)
+    return found[0]

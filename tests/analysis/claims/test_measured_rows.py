@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from tests.analysis.claims.links import GB, SIZES, TIGHT, US, WIDE, finding, findings, link, named
 from tests.analysis.made import results_of
 
 from collmark.analysis.claims.finding import Kind, Verdict
+from collmark.analysis.claims.judge import judge
+from collmark.analysis.claims.quantity import read_quantity
 from collmark.analysis.claims.table import Table
 from collmark.analysis.results import Results
 from collmark.core.record import Record
@@ -225,6 +228,24 @@ def test_part_of_a_domain_can_fail_and_never_hold(small: Table, table: Table) ->
     assert findings(small, "five", domain(5, left_out=2, slow=1.2))[0].verdict is Verdict.FAILS
     assert findings(table, "nvl72-uniform", domain(3, slow=1.2))[0].verdict is Verdict.FAILS
     assert "of the 2556 pairs" in findings(table, "nvl72-uniform", domain(3))[0].by
+
+
+def test_row_of_the_nvl72_reaches_every_verdict(table: Table) -> None:
+    """The row itself, with a domain of five in place of 72: 10 runs where it would need 2,556."""
+    (claim,) = table.of(["nvl72-uniform"])
+    (aspect,) = claim.aspects
+    (question,) = aspect.questions
+    five = msgspec.structs.replace(question, parameters={**question.parameters, "members": read_quantity(5)})
+    row = msgspec.structs.replace(claim, aspects=(msgspec.structs.replace(aspect, questions=(five,)),))
+
+    def verdict(results: list[Results]) -> Verdict:
+        return judge([row], table.rules, results)[0].verdict
+
+    assert verdict(domain(5)) is Verdict.HOLDS
+    assert verdict(domain(5, slow=1.2)) is Verdict.FAILS
+    assert verdict(domain(5, left_out=2)) is Verdict.INCONCLUSIVE
+    assert verdict([]) is Verdict.NO_DATA
+    assert findings(table, "nvl72-uniform", domain(3))[0].verdict is Verdict.INCONCLUSIVE
 
 
 def test_uniformity_of_nothing_said_about_pairs_is_no_data(table: Table) -> None:

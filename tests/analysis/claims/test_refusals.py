@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
-from tests.analysis.claims.links import GB, SIZES, US, WIDE, finding, findings, link, named, runs
+from tests.analysis.claims.links import (
+    GB,
+    SIZES,
+    US,
+    WIDE,
+    finding,
+    findings,
+    imported,
+    link,
+    named,
+    runs,
+    without_common_clock,
+)
 from tests.analysis.made import replaced, times
 
 from collmark.analysis.claims.finding import Finding, Verdict
+from collmark.analysis.claims.measured.curve import OTHER_PLACE
 from collmark.analysis.claims.table import Table
-from collmark.core.case import Binding, Buffers, Cadence, Device, Scheduling
-from collmark.core.operation import Estimand
+from collmark.analysis.columns import Series
+from collmark.core.case import Binding, Buffers, Cadence, Device, Form, Scheduling, ThreadLevel
+from collmark.core.grouping import Company, groups_of
 from collmark.core.placement import Placement
-from collmark.core.record import Record, Status, Timing
+from collmark.core.record import Record, Status
 
 UNLIKE: dict[str, tuple[dict[str, Any], str]] = {
     "backend": ({"backend": "mpi"}, "backend nccl against mpi"),
@@ -23,8 +38,21 @@ UNLIKE: dict[str, tuple[dict[str, Any], str]] = {
     "buffers": ({"buffers": Buffers.ROTATED}, "buffers same against rotated"),
     "scheduling": ({"scheduling": Scheduling.FIFO}, "scheduling other against fifo"),
     "binding": ({"binding": Binding.CORES}, "binding none against cores"),
-    "directions": ({"directions": 2}, "directions 1 against 2"),
+    "directions": ({"directions": 2}, "directions: one-way against two-way"),
     "in place": ({"in_place": True}, "in_place False against True"),
+    "form": ({"form": Form.NONBLOCKING}, "form blocking against nonblocking"),
+    "thread level": ({"thread_level": ThreadLevel.MULTIPLE}, "thread_level none against multiple"),
+    "root": ({"root": 1}, "root 0 against 1"),
+    "group": (
+        {"group": groups_of("blocked:2", Placement(nodes=4), Company.ALONE)[0]},
+        "groups none against blocked:2 of 4",
+    ),
+}
+"""Fields of a case, and the reason that names them: a row for each way in which two streams may be unlike."""
+REDUCED: dict[str, tuple[dict[str, Any], str]] = {
+    "reduction": ({"reduction": "max"}, "reduction sum against max"),
+    "ranks": ({"placement": Placement(nodes=8)}, "4 against 8 ranks"),
+    "nodes": ({"placement": Placement(nodes=2, ranks_per_node=2)}, "4 against 2 nodes"),
 }
 
 
@@ -37,12 +65,69 @@ def test_unlike_sides_are_refused_with_the_reason(table: Table, name: str) -> No
     assert found.command
 
 
-def test_unlike_ranks_are_refused(table: Table) -> None:
-    found = finding(
-        table, "roce-parity", link("roce", "all_reduce", ranks=4), link("infiniband", "all_reduce", ranks=8)
-    )
+@pytest.mark.parametrize("name", REDUCED)
+def test_unlike_collectives_are_refused_with_the_reason(table: Table, name: str) -> None:
+    of_case, reason = REDUCED[name]
+    sides = link("roce", "all_reduce", ranks=4), link("infiniband", "all_reduce", ranks=4, of_case=of_case)
+    found = finding(table, "roce-parity", *sides)
     assert found.verdict is Verdict.NO_DATA
-    assert "unlike sides: 4 against 8 ranks" in found.by
+    assert f"unlike sides: {reason}" in found.by
+
+
+def test_every_field_of_a_series_has_its_row() -> None:
+    """What is no matter of place either has a row above, or belongs to the operation, or is tested below."""
+    rows = {field for fields, _reason in (*UNLIKE.values(), *REDUCED.values()) for field in fields}
+    of_group = {"groups", "group", "company"}
+    elsewhere = {"operation", "traffic", "origin", "estimand"}
+    assert set(Series.__struct_fields__) - set(OTHER_PLACE) - elsewhere - of_group == rows - {"group", "placement"}
+
+
+@pytest.mark.parametrize(
+    ("tools", "reason"),
+    [
+        ([None, ("nccl-tests", "mean over ranks")], "statistic of collmark's own against nccl-tests: mean over ranks"),
+        (
+            [("nccl-tests", "mean over ranks"), ("nccl-tests", "max over ranks")],
+            "statistic of nccl-tests: mean over ranks against nccl-tests: max over ranks",
+        ),
+    ],
+)
+def test_unlike_statistics_are_refused(table: Table, tools: list[tuple[str, str] | None], reason: str) -> None:
+    own = [link(place, "all_reduce", ranks=4) for place in ("roce", "infiniband")]
+    groups = [records if tool is None else imported(records, *tool) for records, tool in zip(own, tools, strict=True)]
+    found = finding(table, "roce-parity", *groups)
+    assert found.verdict is Verdict.NO_DATA
+    assert f"unlike sides: {reason}" in found.by
+
+
+def test_two_way_is_never_taken_for_one_way(table: Table) -> None:
+    found = finding(table, "gap-18x", link("nvlink"), link("infiniband", "bidirectional_stream"))
+    assert found.verdict is Verdict.NO_DATA
+    assert found.by == "infiniband: no stream; unlike it: bidirectional_stream"
+
+
+def test_side_that_nothing_is_like_is_named_beside_those_that_are(table: Table) -> None:
+    streaming = link("nvlink", rate=800 * GB, of_case={"cadence": Cadence.STREAMING})
+    found = finding(table, "gap-18x", link("nvlink", rate=800 * GB), streaming, link("infiniband"))
+    assert found.verdict is Verdict.HOLDS
+    assert found.found is not None
+    assert found.found.estimate is not None
+    assert found.found.estimate.count == 10
+    (note,) = [note for note in found.notes if note.startswith("not compared")]
+    assert note.startswith("not compared, nvlink nccl, cuda, float32")
+    assert note.endswith("unlike sides: cadence streaming against isolated")
+
+
+def test_unequal_ranks_are_compared_where_asked(table: Table) -> None:
+    sides = link("roce", "all_reduce", ranks=4), link("infiniband", "all_reduce", ranks=8)
+    found = finding(table, "roce-parity", *sides, unequal_ranks=True)
+    assert found.verdict is Verdict.HOLDS
+    assert "4 over 8 ranks" in found.by
+    assert found.found is not None
+    assert "4 ranks on 4 nodes" in found.found.over
+    assert "8 ranks on 8 nodes" in found.found.under
+    unlike = link("roce", "all_reduce", ranks=4, of_case={"dtype": "bfloat16"})
+    assert "dtype" in finding(table, "roce-parity", unlike, sides[1], unequal_ranks=True).by
 
 
 def test_ranks_on_unlike_nodes_are_neither_compared_nor_pooled(table: Table) -> None:
@@ -64,7 +149,7 @@ def test_ranks_on_unlike_nodes_are_neither_compared_nor_pooled(table: Table) -> 
 def test_another_operation_is_named(table: Table) -> None:
     found = finding(table, "gap-18x", link("nvlink"), link("infiniband", "all_reduce"))
     assert found.verdict is Verdict.NO_DATA
-    assert found.by == "infiniband: no stream"
+    assert found.by == "infiniband: no stream; unlike it: all_reduce"
     found = finding(table, "tp-microseconds", link("nvlink", "all_reduce", ranks=4))
     assert found.by == "nvlink: no all_reduce of 8 ranks"
 
@@ -118,6 +203,15 @@ def test_unstable_and_wrong_records_do_not_enter_unless_asked(table: Table) -> N
     assert finding(table, "gap-18x", wrong, other, include_unstable=True).verdict is Verdict.NO_DATA
 
 
+def test_run_without_usable_records_is_named_beside_one_that_has(table: Table) -> None:
+    unstable = [replaced(record, status=Status.UNSTABLE) for record in link("nvlink", rate=800 * GB)]
+    found = finding(table, "gap-18x", link("nvlink", rate=800 * GB), unstable, link("infiniband"))
+    assert found.verdict is Verdict.HOLDS
+    (note,) = [note for note in found.notes if note.startswith("not used")]
+    assert note.startswith("not used, run run2: stream, nccl")
+    assert note.endswith("left out: 70 unstable")
+
+
 def test_simulated_records_give_a_marked_finding_beside_no_data(table: Table) -> None:
     fake = [link(place, rate=rate, simulated=True) for place, rate in (("nvlink", 900 * GB), ("infiniband", 50 * GB))]
     own, marked = findings(table, "gap-18x", runs(*fake))
@@ -143,23 +237,6 @@ def test_simulated_tiers_are_addressed_by_label(table: Table) -> None:
     assert any("where the claim speaks of nvlink, infiniband" in note for note in marked.notes)
 
 
-def without_common_clock(records: list[Record]) -> list[Record]:
-    """Return records as several hosts without a clock model give them: T is the longest local duration."""
-    found = []
-    for record in records:
-        assert record.timing is not None
-        assert record.ranks is not None
-        timing = times(record, record.ranks.longest / record.timing.median).timing
-        assert timing is not None
-        changed = type(timing)(**{**_fields(timing), "estimand": Estimand.LONGEST_LOCAL})
-        found.append(replaced(record, timing=changed))
-    return found
-
-
-def _fields(timing: Timing) -> dict[str, Any]:
-    return {name: getattr(timing, name) for name in timing.__struct_fields__}
-
-
 def test_clocks_on_one_side_only_put_d_max_on_both(table: Table) -> None:
     own = link("infiniband", "all_reduce", rate=45 * GB, ranks=4, alpha=20 * US)
     other = without_common_clock(link("roce", "all_reduce", rate=45 * GB, ranks=4, alpha=20 * US))
@@ -167,6 +244,38 @@ def test_clocks_on_one_side_only_put_d_max_on_both(table: Table) -> None:
     assert found.verdict is Verdict.HOLDS
     assert any("D_max on both" in note for note in found.notes)
     assert all("T is D_max" in line for line in found.evidence)
+
+
+def test_clocks_on_one_side_of_two_runs_put_d_max_on_all(table: Table) -> None:
+    """One run over InfiniBand could compare clocks and another could not: no launch of either is left out."""
+    own = link("infiniband", "all_reduce", rate=45 * GB, ranks=4, alpha=20 * US)
+    other = link("roce", "all_reduce", rate=45 * GB, ranks=4, alpha=20 * US)
+    found = finding(table, "roce-parity", other, own, without_common_clock(own))
+    assert found.verdict is Verdict.HOLDS
+    assert all("T is D_max" in line for line in found.evidence)
+    assert found.found is not None
+    assert found.found.estimate is not None
+    assert found.found.estimate.count == 15
+
+
+def test_skew_is_said_beside_d_max(table: Table) -> None:
+    own = link("infiniband", "all_reduce", ranks=4, alpha=20 * US)
+    skewed = [replaced(one, ranks=msgspec.structs.replace(one.ranks, skewed=0.4)) for one in own if one.ranks]
+    other = without_common_clock(link("roce", "all_reduce", ranks=4, alpha=20 * US))
+    (note,) = [note for note in finding(table, "roce-parity", other, skewed).notes if "D_max" in note]
+    assert note.endswith("40 % of repetitions where it could be told entered over 10 % of L apart")
+
+
+def test_clocks_of_one_operation_put_d_max_on_both_operations(table: Table) -> None:
+    groups = [
+        link(place, operation, rate=rate * GB, alpha=20 * US, ranks=8)
+        for place, rates in (("nvlink", (300, 200)), ("infiniband", (40, 50)))
+        for operation, rate in zip(("all_to_all", "all_reduce"), rates, strict=True)
+    ]
+    mixed = [*groups[:2], without_common_clock(groups[2]), groups[3]]
+    found = finding(table, "moe-a2a", *mixed)
+    assert all("T is D_max" in line for line in found.evidence)
+    assert any("D_max on both" in note for note in found.notes)
 
 
 def test_conditions_that_disagree_decide_nothing(table: Table) -> None:

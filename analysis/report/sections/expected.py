@@ -1,0 +1,57 @@
+"""What was measured as a share of what may be expected of the link."""
+
+from __future__ import annotations
+
+from collmark.analysis.expected.share import Share
+from collmark.analysis.figures.words import ABSENT
+from collmark.analysis.report.cells import name_heading
+from collmark.analysis.report.content import Block, Cell, Heading, Mark, Section, Table, Text
+from collmark.analysis.report.material import Material
+
+
+def expected(material: Material) -> Section | None:
+    """Return the shares; None where nothing was measured over a real link."""
+    if not material.shares:
+        return None
+    table = Table(
+        anchor="expected-table",
+        caption="Measured over expected, 95 % over launches. Links by their specified rate in one direction; published "
+        "figures by other tools, at large sizes, calls back to back. Bus bandwidths as nccl-tests computes them.",
+        headings=(
+            name_heading("operation"),
+            name_heading("series"),
+            name_heading("measured"),
+            Heading(name=""),
+            name_heading("expected"),
+            Heading(name=""),
+            Heading(name="share", unit="%"),
+            Heading(name="95 %", is_muted=True),
+            name_heading("source"),
+        ),
+        rows=tuple(_row(share, material.curve_of(share.series)) for share in material.shares),
+    )
+    warnings = dict.fromkeys(
+        f"{share.series.operation}: {share.warning}." for share in material.shares if share.warning
+    )
+    blocks: list[Block] = [table, *(Text(lead="Above the link", words=words, mark=Mark.BAD) for words in warnings)]
+    if not any(share.source for share in material.shares):
+        words = "No link is declared: name the system by --expect, or its rate by a placement's label, as 400G."
+        blocks.append(Text(words=words))
+    return Section(
+        anchor="expected", title="Expected", question="Is it as fast as the link allows?", blocks=tuple(blocks)
+    )
+
+
+def _row(share: Share, curve: str) -> tuple[Cell, ...]:
+    value, ends = share.percent_words
+    return (
+        Cell(text=" ".join(filter(None, (share.series.operation, share.series.marker)))),
+        Cell(text=curve),
+        Cell(text=share.measured),
+        Cell(text=share.value_words),
+        Cell(text=share.expected),
+        Cell(text=share.expected_words),
+        Cell(text=value, mark=Mark.BAD if share.warning else Mark.NONE),
+        Cell(text=ends or ABSENT, mark=Mark.MUTED),
+        Cell(text=share.source or ABSENT),
+    )
