@@ -17,7 +17,7 @@ class Counted(NamedTuple):
     times: int | None
 
 
-def give(log: Log, operation: str, counted: Sequence[Counted], ranks: int | None, nodes: int | None) -> None:
+def give(log: Log, counted: Sequence[Counted], ranks: int | None, nodes: int | None) -> None:
     """Give the figures of one operation in a run to the log.
 
     What size and count tell goes before the head: it stands in the rows. Rows that contradict each other or the head
@@ -26,14 +26,15 @@ def give(log: Log, operation: str, counted: Sequence[Counted], ranks: int | None
     Parameters
     ----------
     log : Log
-    operation : str
     counted : sequence of Counted
+        Of one operation, or of several that they may all be of.
     ranks, nodes : int or None
         As the head says.
     """
     drafts = [one.draft for one in counted]
-    test = TESTS.get(operation)
-    told = {one.times for one in counted if one.times} if test is not None and test.divides else set()
+    tests = [TESTS.get(one) for one in drafts[0].row.possible]
+    divides = all(test is not None and test.divides for test in tests)
+    told = {one.times for one in counted if one.times} if divides else set()
     if len(told) == 1:
         found = told.pop()
         ranks, nodes = found, nodes if found == ranks else None

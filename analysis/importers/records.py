@@ -79,6 +79,7 @@ def label_of(settings: str) -> str:
 
 
 _NEEDS: tuple[tuple[Callable[[Row], object], str], ...] = (
+    (lambda row: row.operation, "the operation is not in the log: say --operation {either}"),
     (lambda row: row.operation in OPERATIONS, "{row.operation} is no operation of collmark"),
     (lambda row: row.ranks is not None, "the number of ranks is not in the log: say --ranks"),
     (lambda row: row.nbytes is not None, "no size is printed"),
@@ -93,7 +94,9 @@ _NEEDS: tuple[tuple[Callable[[Row], object], str], ...] = (
 
 
 def _missing(row: Row) -> str:
-    return next((words.format(row=row) for has, words in _NEEDS if not has(row)), "")
+    *some, last = row.possible
+    either = f"{', '.join(some)} or {last}" if some else last
+    return next((words.format(row=row, either=either) for has, words in _NEEDS if not has(row)), "")
 
 
 def record_of(row: Row, case: Case, launch: int, terms: Terms) -> Record:

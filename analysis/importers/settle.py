@@ -100,7 +100,8 @@ def recovered(drafts: Iterable[Draft]) -> tuple[float, float]:
     """
     least, most = 1.0, math.inf
     for draft in drafts:
-        limit = RECOVERS.get(draft.row.operation)
+        limits = {RECOVERS.get(one) for one in draft.row.possible}
+        limit = limits.pop() if len(limits) == 1 else None
         factor = None if limit is None else draft.factor or _factor(draft)
         if limit is None or factor is None:
             continue
@@ -161,7 +162,7 @@ def _finished(log: Log, draft: Draft, ranks: int | None, origin: RanksFrom | Non
         device=row.device or log.facts.device,
         backend=row.backend or log.facts.backend or "",
         seconds=_value(time),
-        algorithm_bandwidth=_value(draft.algorithm or computed),
+        algorithm_bandwidth=_value(draft.algorithm or (computed if row.operation else None)),
         bus_bandwidth=_value(draft.bus or bus),
     )
 

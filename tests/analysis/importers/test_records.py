@@ -1,4 +1,4 @@
-"""From rows to cases: what a log holds cannot break where it is kept."""
+"""From rows to cases: what is missing is asked for, and what a log holds cannot break where it is kept."""
 
 import pytest
 
@@ -9,13 +9,21 @@ from collmark.core.case import Case
 from collmark.core.plan import Plan, check_plan
 
 
-def row(settings: str) -> Row:
+def row(settings: str = "", operation: str = "all_reduce", candidates: tuple[str, ...] = ()) -> Row:
     """Return a row that says all else that a case needs."""
     return Row(
-        tool="nccl-tests", operation="all_reduce", dtype="float32", reduction="sum", ranks=4,
+        tool="nccl-tests", operation=operation, candidates=candidates, dtype="float32", reduction="sum", ranks=4,
         nodes=2, nbytes=1024, nbytes_printed=1024, seconds=1e-5, statistic="", file="log", line=1, printed={},
         backend="nccl", settings=settings,
     )  # fmt: skip
+
+
+def test_an_operation_that_is_not_told_is_asked_for_by_the_names_that_it_may_have() -> None:
+    assert isinstance(case_of(row()), Case)
+    several = ("all_gather", "all_to_all", "all_to_all_v")
+    assert case_of(row(operation="", candidates=several)) == (
+        "the operation is not in the log: say --operation all_gather, all_to_all or all_to_all_v"
+    )
 
 
 @pytest.mark.parametrize(
