@@ -126,6 +126,9 @@ def test_rows_after_missing_ones_may_be_of_another_table_unless_the_user_chose_t
     found = read(table("Bcast", 4, *ROWS, later))
     assert [one.nbytes for one in found.rows] == [0, 4, 8]
     assert [one.line for one in found.skipped] == [9]
+    assert len(read(table("Bcast", 4, *ROWS, later), facts=Facts(operation="broadcast")).rows) == 4
+    assert len(read(table("Bcast", 4, *ROWS, later), facts=Facts(operation="all_reduce")).rows) == 3
+    assert "--operation broadcast" in found.skipped[0].reason
     chosen = "# Message lengths were user defined"
     assert len(read(BANNER.format("2019"), *PREAMBLE, chosen, table("Bcast", 4, *ROWS, later)).rows) == 4
     odd = (5000, 1000, "5.10", "5.50", "5.20")  # such sizes are nobody's but the user's
