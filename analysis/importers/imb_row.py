@@ -22,6 +22,7 @@ BLOCK_SINCE = 2019
 """From this version on Reduce_scatter's size is what one process receives: ``src_c/IMB_reduce_scatter.c``, IMB2018."""
 SLACK = 1e-9
 NO_NAME = "no line above it names the benchmark"
+UNPROVEN = "nothing in this table shows that it is of the benchmark named above"
 _DTYPES = {
     "MPI_BYTE": "uint8", "MPI_CHAR": "int8", "MPI_INT": "int32", "MPI_FLOAT": "float32", "MPI_DOUBLE": "float64"
 }  # fmt: skip
@@ -188,9 +189,11 @@ def drafts_of(log: Log, group: int, facts: Facts, table: Table) -> list[Draft]:
         "group": group,
         "file": log.name,
     }
+    unproven = _is_unproven(table, benchmark)
     found = []
     for one in table.rows:
-        made = reason or _draft(one, table, benchmark, layout, common)
+        own = UNPROVEN if unproven and one.figures["#bytes"] == "0" else ""
+        made = reason or own or _draft(one, table, benchmark, layout, common)
         if isinstance(made, str):
             log.skip(one.line, made)
         else:
@@ -241,6 +244,18 @@ def _draft(one: Seen, table: Table, benchmark: Benchmark, layout: Layout, common
     assert time is not None, "digits"
     one_way = layout is Layout.TIME_AND_BANDWIDTH and benchmark.counts == 1
     return Draft(row=row, seconds=time, algorithm=_bandwidth(figures, size or 0, time) if one_way else None)
+
+
+def _is_unproven(table: Table, benchmark: Benchmark) -> bool:
+    """Return whether rows of size 0 may be those of a table whose name is gone.
+
+    PingPong prints three times in the mode -multi 0 alone, Sendrecv always: Mbytes/sec tells them apart, but not for
+    size 0.
+    """
+    if table.layout is not Layout.RANGE_AND_BANDWIDTH or Layout.TIME_AND_BANDWIDTH not in benchmark.layouts:
+        return False
+    sized = [one for one in table.rows if one.figures["#bytes"] != "0"]
+    return not sized or any(_impossible(one, benchmark, table.layout) for one in sized)
 
 
 def _impossible(one: Seen, benchmark: Benchmark, layout: Layout) -> str:

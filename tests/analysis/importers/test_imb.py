@@ -158,6 +158,19 @@ def test_transfers_are_back_to_back_and_collectives_are_not() -> None:
     assert read(table("Bcast", 4, *ROWS)).rows[0].cadence is Cadence.ISOLATED
 
 
+def test_ping_pong_with_three_times_is_shown_by_its_bandwidth() -> None:
+    """Only -multi 0 prints it so; without its name a table of Sendrecv would be taken for it."""
+    columns = (*RANGE, "Mbytes/sec")
+    zero = (0, 1000, "4.70", "5.35", "5.00", "0.00")
+    one_way, both_ways = ((4096, 1000, "6.28", "7.15", "6.68", f"{times * 4096 / 7.15:.2f}") for times in (1, 2))
+    assert len(read(table("PingPong", 2, zero, one_way, columns=columns)).rows) == 2
+    for rows in ((zero, both_ways), (zero,)):
+        found = read(table("PingPong", 2, *rows, columns=columns))
+        assert found.rows == ()
+        assert len(found.skipped) == len(rows)
+    assert len(read(table("Sendrecv", 2, zero, both_ways, columns=columns)).rows) == 2
+
+
 def test_overlap_gives_pure_communication() -> None:
     columns = ("#bytes", "#repetitions", "t_ovrl[usec]", "t_pure[usec]", "t_CPU[usec]", "overlap[%]")
     (found,) = read(table("Iallgather", 4, (8, 1000, "9.00", "5.00", "4.90", "10.00"), columns=columns)).rows
