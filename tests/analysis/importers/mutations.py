@@ -1,13 +1,13 @@
 """Changes to a log, as launchers, terminals, editors and full disks make them; all by a seeded generator.
 
-Two changes are never made, for what they leave is itself a log, of a run that prints other facts, and no reader can
-know that it is not:
+Two of them can leave what is itself a log, of a run that prints other facts, and no reader can know that it is not:
 
 - A cut inside the last word of a command line that leaves the name of another collective, as ``all_to_all`` of PARAM's
-  ``--collective all_to_allv``. Its tables of 2020 name no collective, and both have the same columns and factor.
+  ``--collective all_to_allv``. Its tables of 2020 name no collective, and both have the same columns and factor. This
+  cut is not made.
 - A row that is cut before its last number, and goes on with the beginning of a line that stood further down, so that
   it is exactly as long as it was and has as many numbers: the number of samples of gloo's last row, which follows from
-  no other figure, is then the beginning of the next size.
+  no other figure, is then the beginning of the next size. What such a line ends in is not held against a reader.
 """
 
 from __future__ import annotations
@@ -127,22 +127,20 @@ LINE_LEVEL: tuple[Callable[[Random, Lines], Lines], ...] = (
 def mutate_lines(random: Random, text: str) -> tuple[str, list[str]]:
     """Return a text after one to three changes to its lines, and what these were."""
     lines = text.splitlines(keepends=True) if "\r" not in text else [f"{one}\n" for one in text.split("\n")]
-    original = frozenset(lines)
     names = []
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         if lines:
             change = random.choice(LINE_LEVEL)
-            changed = "".join(change(random, lines)).splitlines(keepends=True)
-            if not _forges(set(changed) - original, original):
-                names.append(change.__name__)
-                lines = changed
+            names.append(change.__name__)
+            lines = change(random, lines)
     return "".join(lines), names
 
 
-def _forges(lines: Iterable[str], original: Iterable[str]) -> bool:
-    """Return whether a line is as long as one of the original's, and differs from it in the last word alone."""
-    shapes = {_shape(line) for line in original}
-    return any(shape[1] and shape in shapes for shape in map(_shape, lines))
+def forged(lines: Sequence[str], original: Iterable[str]) -> list[int]:
+    """Return the numbers, from 1, of lines that are as long as one of the original's and differ in the last word."""
+    known = frozenset(original)
+    shapes = {_shape(line) for line in known}
+    return [number for number, line in enumerate(lines, 1) if line not in known and _shape(line) in shapes]
 
 
 def _shape(line: str) -> tuple[int, tuple[str, ...]]:
