@@ -66,13 +66,7 @@ _PATTERNS = _patterns()
 
 
 class ImbSection(TableSection):
-    """One run: what is told before its tables, and the tables.
-
-    Parameters
-    ----------
-    log : Log
-        Where what is read goes.
-    """
+    """One run: what is told before its tables, and the tables."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)

@@ -37,13 +37,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TableSection(Section):
-    """A run whose tables follow what is told above them.
-
-    Parameters
-    ----------
-    log : Log
-        Where what is read goes.
-    """
+    """A run whose tables follow what is told above them."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)

@@ -95,13 +95,7 @@ def _is_power_of_two(number: int) -> bool:
 
 
 class OsuSection(TableSection):
-    """One table: a title, what stands between, the names of columns, figures.
-
-    Parameters
-    ----------
-    log : Log
-        Where what is read goes.
-    """
+    """One table: a title, what stands between, the names of columns, figures."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)

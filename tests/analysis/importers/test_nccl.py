@@ -344,6 +344,17 @@ def test_json_without_a_program_or_devices() -> None:
     assert {(row.ranks, row.ranks_from, row.nodes) for row in bare.rows} == {(16, RanksFrom.FACTOR, None)}
 
 
+def test_json_that_does_not_tell_its_operation() -> None:
+    data = json.loads((corpus.ROOT / "nccl" / "all_to_all-json-pretty.json").read_text())
+    told = corpus.read(json.dumps(data).encode()).rows
+    bare = corpus.read(json.dumps({**data, "args": []}).encode()).rows
+    moves = ("all_to_all", "all_to_all_v")  # of one result the half in place is no number: it would tell all_gather
+    assert {row.candidates for row in bare} == {moves, ("all_gather", *moves)}
+    assert {(row.seconds, row.nbytes, row.ranks) for row in bare} == {
+        (row.seconds, row.nbytes, row.ranks) for row in told
+    }
+
+
 def test_json_with_strings_for_numbers() -> None:
     data = _json()
     for one in data["results"]:
