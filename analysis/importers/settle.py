@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -100,8 +101,7 @@ def recovered(drafts: Iterable[Draft]) -> tuple[float, float]:
     """
     least, most = 1.0, math.inf
     for draft in drafts:
-        limits = {RECOVERS.get(one) for one in draft.row.possible}
-        limit = limits.pop() if len(limits) == 1 else None
+        limit = _limit_of(draft.row.possible)
         factor = None if limit is None else draft.factor or _factor(draft)
         if limit is None or factor is None:
             continue
@@ -110,6 +110,13 @@ def recovered(drafts: Iterable[Draft]) -> tuple[float, float]:
         least = max(least, math.ceil(1 / (1 - lower)) if lower < 1 else math.inf)
         most = min(most, math.floor(1 / (1 - upper)) if upper < 1 else math.inf)
     return (least, most) if least < math.inf else (math.inf, 0.0)
+
+
+@lru_cache(maxsize=256)
+def _limit_of(operations: tuple[str, ...]) -> float | None:
+    """Return the limit of the bus factor that all of some operations have."""
+    limits = {RECOVERS.get(one) for one in operations}
+    return limits.pop() if len(limits) == 1 else None
 
 
 def _factor(draft: Draft) -> Figure | None:
