@@ -165,7 +165,7 @@ def not_there(rows: Sequence[Row], data: bytes) -> str:
 
 
 def try_one(path: Path, index: int, seed: int, others: Sequence[Path] = ()) -> Finding | None:
-    """Return what does not hold for one mutation of a log, perhaps in one file with one of others."""
+    """Return what does not hold for one mutation of a log, perhaps in one file with one of others, another tool's."""
     random = Random(f"{seed} {index}")
     data, text, originals = _original(path)
     if random.random() < 0.4:
@@ -174,8 +174,7 @@ def try_one(path: Path, index: int, seed: int, others: Sequence[Path] = ()) -> F
     else:
         whole = text
         text, names = mutate_lines(random, text)
-        others = [other for other in others if other.parent != path.parent] if random.random() < JOINED else ()
-        if others:
+        if random.random() < JOINED and others:
             other = random.choice(others)
             names.append(f"joined with {other.name}")
             whole += _original(other)[1]
@@ -196,16 +195,19 @@ def _joined(
 
 
 def _fault(path: Path, data: bytes, whole: str, originals: dict[object, list[Row]] | None) -> str:
-    start = time.process_time()  # other work on the machine is no hang
+    start = time.perf_counter()
     try:
         rows = read_log(data, path.name, Facts()).rows
     except UsageError:
         return ""
     except Exception as error:  # noqa: BLE001 - whatever it is, it is a fault
         return f"{type(error).__name__}: {error}"
-    taken = time.process_time() - start
-    if taken > MOST_SECONDS:
-        return f"took {taken:.2f} s"
+    if time.perf_counter() - start > MOST_SECONDS:
+        start = time.process_time()  # again: other work on the machine is no hang
+        read_log(data, path.name, Facts())
+        taken = time.process_time() - start
+        if taken > MOST_SECONDS:
+            return f"took {taken:.2f} s"
     fault = not_there(rows, data)
     if fault or originals is None:
         return fault
@@ -236,8 +238,10 @@ def run(inputs: Iterator[int] | range, seed: int, only: str = "") -> Iterator[Fi
         Logs whose path has this in it.
     """
     paths = [path for path in corpus.logs() if only in str(path.relative_to(corpus.ROOT))]
+    others = {folder: [path for path in paths if path.parent != folder] for folder in corpus.ROOT.iterdir()}
     for index in inputs:
-        found = try_one(paths[index % len(paths)], index, seed, paths)
+        path = paths[index % len(paths)]
+        found = try_one(path, index, seed, others[path.parent])
         if found is not None:
             yield found
 
