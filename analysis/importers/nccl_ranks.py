@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -39,6 +40,8 @@ def give(log: Log, counted: Sequence[Counted], ranks: int | None, nodes: int | N
         found = told.pop()
         ranks, nodes = found, nodes if found == ranks else None
     least, most = recovered(drafts)
+    if drafts[0].row.candidates and not told and not (ranks is not None and least <= ranks <= most < math.inf):
+        ranks = nodes = None  # what is gone of the head may be lines of ranks too, and nothing in the rows shows it
     if not told and least <= most and (ranks is None or least <= ranks <= most):
         settle(log, drafts, ranks=ranks, nodes=nodes, bounds=(least, most))
         return

@@ -10,7 +10,9 @@ crashes, and nothing takes longer than a second.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
+import operator
 import platform
 import sys
 import time
@@ -258,19 +260,22 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help=f"keep the outcome as {KEPT.name}")
     options = parser.parse_args()
     start, found = time.perf_counter(), 0
-    for finding in run(range(options.first, options.first + options.inputs), options.seed, options.only):
-        found += 1
-        print(f"{finding.log}, input {finding.index} ({finding.how}): {finding.fault}", flush=True)
-        if options.keep:
-            options.keep.mkdir(parents=True, exist_ok=True)
-            (options.keep / f"{finding.index}-{finding.log}").write_bytes(finding.data)
-        if found >= options.most:
-            break
+    inputs = iter(range(options.first, options.first + options.inputs))
+    with contextlib.suppress(KeyboardInterrupt):  # what was tried until then counts
+        for finding in run(inputs, options.seed, options.only):
+            found += 1
+            print(f"{finding.log}, input {finding.index} ({finding.how}): {finding.fault}", flush=True)
+            if options.keep:
+                options.keep.mkdir(parents=True, exist_ok=True)
+                (options.keep / f"{finding.index}-{finding.log}").write_bytes(finding.data)
+            if found >= options.most:
+                break
     seconds = time.perf_counter() - start
-    print(f"{options.inputs} inputs, {found} findings, {seconds:.0f} s")
+    tried = options.inputs - operator.length_hint(inputs)
+    print(f"{tried} inputs, {found} findings, {seconds:.0f} s")
     if options.write:
         text = TEXT.format(
-            verdict="FAIL" if found else "PASS", inputs=options.inputs, seed=options.seed, findings=found,
+            verdict="FAIL" if found else "PASS", inputs=tried, seed=options.seed, findings=found,
             seconds=seconds, logs=len(corpus.logs()), most=MOST_SECONDS, collmark=__version__,
             python=platform.python_version(),
         )  # fmt: skip

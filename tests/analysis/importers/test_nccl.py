@@ -89,6 +89,17 @@ def test_of_an_operation_that_is_not_told_only_what_all_that_it_may_be_have_in_c
     assert {row.bus_bandwidth for row in found.rows} == {row.algorithm_bandwidth for row in found.rows}
 
 
+def test_lines_of_ranks_are_believed_of_an_operation_that_is_not_told_where_rows_agree() -> None:
+    """Where the head has lost what tells the operation, it may have lost lines of ranks."""
+    head = [line.replace("NVIDIA A100-SXM4-80GB", "GPU") for line in _head(SIZES[0], SIZES[-1], gpus=1)]
+    rows = [_row(size, "none", share=True, factor=0.875, checked=(False, False)) for size in SIZES]
+    assert {(row.operation, row.ranks, row.nodes) for row in _read(*head, *rows).rows} == {("", 8, 1)}
+    fewer = [line for line in head if not any(f"Rank {rank:2d}" in line for rank in range(4, 8))]
+    assert {(row.operation, row.ranks, row.nodes) for row in _read(*fewer, *rows).rows} == {("", 8, None)}
+    send = [_row(size, factor=1.0, checked=(False, False)) for size in SIZES]
+    assert {(row.operation, row.ranks) for row in _read(*head, *send).rows} == {("", None)}
+
+
 def test_rows_of_size_zero_may_be_of_anything_that_prints_them() -> None:
     zero = _row(2**20, "none", share=True).replace("1048576", "0", 1).replace(" 32768", "     0", 1)
     tokens = zero.split()
