@@ -100,6 +100,11 @@ def test_lines_of_ranks_are_believed_of_an_operation_that_is_not_told_where_rows
     assert {(row.operation, row.ranks) for row in _read(*head, *send).rows} == {("", None)}
 
 
+def test_the_beginning_of_a_row_is_no_algorithm_and_protocol() -> None:
+    assert len(_read(f"{_row(2**20)}  TREE  LL128  56").rows) == 2
+    assert _read(f"{_row(2**20)}  float  none  0").rows == ()
+
+
 def test_rows_of_size_zero_may_be_of_anything_that_prints_them() -> None:
     zero = _row(2**20, "none", share=True).replace("1048576", "0", 1).replace(" 32768", "     0", 1)
     tokens = zero.split()
