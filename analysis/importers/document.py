@@ -70,7 +70,7 @@ class _Decoder(json.JSONDecoder):
         self.scan_once = py_make_scanner(self)
 
     @staticmethod
-    def _located(at: tuple[str, int], *words: Any) -> tuple[Located, int]:  # noqa: ANN401 - passed on
+    def _located(at: tuple[str, int], *words: object) -> tuple[Located, int]:
         found, end = JSONObject(at, *words)
         located = Located(found)
         located.start, located.end = at[1] - 1, end

@@ -13,9 +13,17 @@ from __future__ import annotations
 import re
 
 from collmark.analysis.importers.imb_benchmarks import DEFECTS, GROUP, LAYOUTS
-from collmark.analysis.importers.imb_row import Facts, Seen, Table, drafts_of
+from collmark.analysis.importers.imb_row import Facts, Table, drafts_of
 from collmark.analysis.importers.line import Line
-from collmark.analysis.importers.section import Importer, Log, Section
+from collmark.analysis.importers.mpi_table import (
+    TWO_DECIMALS,
+    WHOLE,
+    Seen,
+    TableSection,
+    is_elided,
+    looks_like_figures,
+)
+from collmark.analysis.importers.section import Importer, Log
 from collmark.analysis.importers.settle import settle
 
 _BANNER = re.compile(
@@ -40,17 +48,16 @@ _RULE = re.compile(r"#-{10,}")
 _HEADER = re.compile(r" *(?:Group +)?#(?:bytes +#repetitions|repetitions +t_)")
 FIELD = 13
 """Characters of a field: ow_format of ``src_c/IMB_output.c``."""
-_LOOKS = re.compile(r" *\d+(?:\.\d*)?(?: +(?:[-+]?\d[\d.]*|[-+]?nan|[-+]?inf))*", re.IGNORECASE | re.ASCII)
-"""A line of figures, whole or not; with other words in it, it is something else, or was garbled."""
+_LOOKS = looks_like_figures()
 _GAVE_UP = re.compile(r" *\d+(?: +\d+)? +(time-out|out-of-mem|int-overflow)\.")
 
 
 def _patterns() -> dict[tuple[str, ...], re.Pattern[str]]:
-    whole = dict.fromkeys(("#bytes", "#repetitions", GROUP, "Msg/sec"), r"(0|[1-9]\d{0,18})")
+    whole = dict.fromkeys(("#bytes", "#repetitions", GROUP, "Msg/sec"), WHOLE)
     found = {}
     for names in LAYOUTS:
         for columns in (names, (GROUP, *names), (*names, DEFECTS), (GROUP, *names, DEFECTS)):
-            parts = (whole.get(name, r"((?:0|[1-9]\d{0,14})\.\d\d)") for name in columns)
+            parts = (whole.get(name, TWO_DECIMALS) for name in columns)
             found[columns] = re.compile(" *" + " +".join(parts), re.ASCII)
     return found
 
@@ -58,18 +65,11 @@ def _patterns() -> dict[tuple[str, ...], re.Pattern[str]]:
 _PATTERNS = _patterns()
 
 
-class ImbSection(Section):
-    """One run: what is told before its tables, and the tables.
-
-    Parameters
-    ----------
-    log : Log
-        Where what is read goes.
-    """
+class ImbSection(TableSection):
+    """One run: what is told before its tables, and the tables."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
-        self._told: dict[str, str] = {}
         self._confirmed = False
         self._tables: list[Table] = []
         self._ended = False
@@ -86,7 +86,7 @@ class ImbSection(Section):
         if _HEADER.match(text):
             self._header(line)
             return True
-        if self._table is not None and not text.strip(" .[]\u2026"):
+        if self._table is not None and is_elided(text):
             self._table.elided = True
         return False
 
@@ -134,10 +134,6 @@ class ImbSection(Section):
         if told:
             self._tell(told[1], told[2])
         return True
-
-    def _tell(self, name: str, value: str) -> None:
-        # Two lines that contradict each other: one of them is not of this run.
-        self._told[name] = value if self._told.get(name, value) == value else ""
 
     def _rule(self, text: str) -> bool:
         """Read a line of dashes: one stands before a table's head and one after."""
@@ -223,7 +219,7 @@ class ImbSection(Section):
             return "it does not end below the names of columns"
         figures = dict(zip(columns, found.groups(), strict=True))
         chosen = self._told.get("lengths") == "chosen"
-        reason = table.follows(int(figures.get("#bytes", 0)), figures.get(GROUP, ""), chosen=chosen)
+        reason = table.follows(int(figures.get("#bytes", 0)), figures.get(GROUP, ""), self._doubt_of, chosen=chosen)
         if not reason:
             table.refused, table.elided = 0, False
             table.rows.append(Seen(line=line, figures=figures, aligned=table.width is not None))

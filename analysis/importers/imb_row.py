@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from collmark.analysis.importers.figure import Figure, figure, quotient
 from collmark.analysis.importers.imb_benchmarks import BENCHMARKS, DEFECTS, GROUP, STREAMS, Benchmark, Layout
-from collmark.analysis.importers.line import Line
+from collmark.analysis.importers.mpi_table import Seen
 from collmark.analysis.importers.row import Row, SizeIs
 from collmark.analysis.importers.section import Draft, Log
 from collmark.core.case import Device
@@ -21,6 +22,7 @@ BLOCK_SINCE = 2019
 """From this version on Reduce_scatter's size is what one process receives: ``src_c/IMB_reduce_scatter.c``, IMB2018."""
 SLACK = 1e-9
 NO_NAME = "no line above it names the benchmark"
+UNPROVEN = "nothing in this table shows that it is of the benchmark named above"
 _DTYPES = {
     "MPI_BYTE": "uint8", "MPI_CHAR": "int8", "MPI_INT": "int32", "MPI_FLOAT": "float32", "MPI_DOUBLE": "float64"
 }  # fmt: skip
@@ -36,23 +38,6 @@ _TIMES = {
     Layout.SYNC_OVERLAP: ("t_pure[usec]", "mean of iterations, slowest rank"),
     Layout.PASSIVE: ("t_pure[usec]", _SLOWEST),
 }
-
-
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of figures.
-
-    Attributes
-    ----------
-    line : Line
-    figures : dict of str to str
-        By column, as printed.
-    aligned : bool
-        It ends where the names of columns end.
-    """
-
-    line: Line
-    figures: dict[str, str]
-    aligned: bool
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,6 +111,16 @@ class Table(msgspec.Struct, kw_only=True):
         return BENCHMARKS.get(self.name)
 
     @property
+    def operation(self) -> str:
+        """What it is of; empty if that is not known."""
+        benchmark = self.benchmark
+        if benchmark is None:
+            return ""
+        one_pair = self.layout is Layout.RATE and self.ranks == 2
+        operation = STREAMS[benchmark.operation] if one_pair else benchmark.operation
+        return f"multi_{operation}" if self.multi else operation
+
+    @property
     def why(self) -> str:
         """Why no line of it can be a row, or nothing."""
         if not self.name:
@@ -140,8 +135,19 @@ class Table(msgspec.Struct, kw_only=True):
             return "groups of processes without a line that says so"
         return self.broken
 
-    def follows(self, size: int, group: str, *, chosen: bool) -> str:
-        """Return why a row cannot follow those before it, or nothing; sizes that the user chose may leave some out."""
+    def follows(self, size: int, group: str, doubt_of: Callable[[str], str], *, chosen: bool) -> str:
+        """Return why a row cannot follow those before it, or nothing.
+
+        Parameters
+        ----------
+        size : int
+            In bytes.
+        group : str
+        doubt_of : callable
+            (operation) to why rows after missing ones may not be of this table, or nothing.
+        chosen : bool
+            The user chose the sizes, and may have left some out.
+        """
         last = self.last.get(group, -1)
         if size <= last:
             self.broken = "sizes begin anew: another table, without its name"
@@ -151,8 +157,9 @@ class Table(msgspec.Struct, kw_only=True):
         times = size // last if last > 0 and size % last == 0 else 0
         doubled = times > 0 and times & (times - 1) == 0
         if doubled and times > 2 << self.refused and not self.elided and not chosen:
-            self.broken = "rows before it are missing, and with them perhaps the name of another table"
-            return self.broken
+            self.broken = doubt_of(self.operation)
+            if self.broken:
+                return self.broken
         self.last[group] = size
         return ""
 
@@ -163,17 +170,13 @@ def drafts_of(log: Log, group: int, facts: Facts, table: Table) -> list[Draft]:
     assert benchmark is not None, "a table without has no rows"
     assert layout is not None, "a table without has no rows"
     size_is, reason = _size_of(benchmark, facts)
-    operation = benchmark.operation
-    if layout is Layout.RATE:
-        if table.ranks is None:
-            reason = "the number of processes is not told"
-        elif table.ranks == 2:
-            operation = STREAMS[operation]
+    if layout is Layout.RATE and table.ranks is None:
+        reason = "the number of processes is not told"
     told = facts.reduced if benchmark.reduces else facts.dtype
     common: dict[str, Any] = {
         "tool": "imb",
         "version": facts.version,
-        "operation": f"multi_{operation}" if table.multi else operation,
+        "operation": table.operation,
         "dtype": _DTYPES.get(told, ""),
         "reduction": _REDUCTIONS.get(facts.reduction, "") if benchmark.reduces else "",
         "size_is": size_is,
@@ -186,9 +189,11 @@ def drafts_of(log: Log, group: int, facts: Facts, table: Table) -> list[Draft]:
         "group": group,
         "file": log.name,
     }
+    unproven = _is_unproven(table, benchmark)
     found = []
     for one in table.rows:
-        made = reason or _draft(one, table, benchmark, layout, common)
+        own = UNPROVEN if unproven and one.figures["#bytes"] == "0" else ""
+        made = reason or own or _draft(one, table, benchmark, layout, common)
         if isinstance(made, str):
             log.skip(one.line, made)
         else:
@@ -239,6 +244,18 @@ def _draft(one: Seen, table: Table, benchmark: Benchmark, layout: Layout, common
     assert time is not None, "digits"
     one_way = layout is Layout.TIME_AND_BANDWIDTH and benchmark.counts == 1
     return Draft(row=row, seconds=time, algorithm=_bandwidth(figures, size or 0, time) if one_way else None)
+
+
+def _is_unproven(table: Table, benchmark: Benchmark) -> bool:
+    """Return whether rows of size 0 may be those of a table whose name is gone.
+
+    PingPong prints three times in the mode -multi 0 alone, Sendrecv always: Mbytes/sec tells them apart, but not for
+    size 0.
+    """
+    if table.layout is not Layout.RANGE_AND_BANDWIDTH or Layout.TIME_AND_BANDWIDTH not in benchmark.layouts:
+        return False
+    sized = [one for one in table.rows if one.figures["#bytes"] != "0"]
+    return not sized or any(_impossible(one, benchmark, table.layout) for one in sized)
 
 
 def _impossible(one: Seen, benchmark: Benchmark, layout: Layout) -> str:

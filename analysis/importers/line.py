@@ -23,7 +23,9 @@ _FRONT = re.compile(
     r"|\s{0,6}\d{1,6}:\s(?=\s|#|\S)"  # srun --label
     r"|\[(?:rank)?\d{1,6}\]:?\s"  # MPICH -prepend-rank, torchrun
     r"|\[[\w.-]+:\d{1,6}\]\s(?=\s*[#\d])"  # host:rank
-    r"|\[[A-Za-z][\w.-]*:?\d{1,6}\]:\s?)"  # torchrun --tee, whose role may be a host
+    r"|\[[A-Za-z][\w.-]*:?\d{1,6}\]:\s?"  # torchrun --tee, whose role may be a host
+    # pdsh, clush, DeepSpeed's launcher: a host, which has a number; without one it is a word of the text ("avg: 1.5").
+    r"|(?:[A-Za-z](?=[A-Za-z.-]{0,62}\d)[A-Za-z\d.-]{1,126}|\d{1,3}(?:\.\d{1,3}){3}):\s)"
 )
 _SRUN_INSIDE = re.compile(r"(?<=\s)\d{1,6}:\s")
 

@@ -2,7 +2,7 @@
 
 What the head says (operation by command line, ranks by their lines, iterations, graph) holds only for rows that follow
 the head's sizes one after the other: where rows are missing and nothing shows it, those after the gap may be another
-run's whose head is gone. They are read as rows without a head: operation and ranks from the columns, or not at all.
+run's whose head is gone. They are read as rows without a head: operation and ranks from the columns, or unknown.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from collmark.analysis.importers.nccl_head import (
 )
 from collmark.analysis.importers.nccl_json import reads
 from collmark.analysis.importers.nccl_names import DTYPES, operation_of
-from collmark.analysis.importers.nccl_operation import unclear
+from collmark.analysis.importers.nccl_operation import NO_TEST
 from collmark.analysis.importers.nccl_place import Place
 from collmark.analysis.importers.nccl_ranks import Counted, give
 from collmark.analysis.importers.nccl_row import STARTS, Parsed, parse
@@ -206,7 +206,7 @@ class Table(Section):
     def finish(self) -> None:
         """Give the rows to the log."""
         head = self._head
-        operations = operations_of(
+        possible = operations_of(
             [row for _, row in self._rows],
             claimed=self._claimed(),
             asked=self.log.facts.operation,
@@ -216,28 +216,30 @@ class Table(Section):
         doubtful = self._misfits > 0 and not any(
             half.algorithm.value > TELLS for _, row in self._rows for half in row.halves
         )
-        by_operation: dict[str, list[Counted]] = defaultdict(list)
+        found: dict[tuple[str, ...], list[Counted]] = defaultdict(list)
         context = self._context()
-        for (line, row), operation in zip(self._rows, operations, strict=True):
+        for (line, row), operations in zip(self._rows, possible, strict=True):
             if doubtful:
                 self.log.skip(line, "the times of other rows here do not fit their bandwidths, and no head says why")
-            elif isinstance(operation, tuple):
-                self.log.skip(line, unclear(operation))
+            elif not operations:
+                self.log.skip(line, NO_TEST)
             else:
-                drafts = drafts_of(row, operation, line.number, context)
-                by_operation[operation].extend(Counted(draft, row.times) for draft in drafts)
+                drafts = drafts_of(row, operations, line.number, context)
+                found[operations].extend(Counted(draft, row.times) for draft in drafts)
         ranks, nodes = head.shape(self._processes()) if self._grid() is not None else (None, None)
-        for operation, counted in by_operation.items():
-            give(self.log, operation, counted, ranks, nodes)
-        self._check_average([one for counted in by_operation.values() for one in counted])
+        for counted in found.values():
+            give(self.log, counted, ranks, nodes)
+        self._check_average([one for counted in found.values() for one in counted])
 
     def _context(self) -> Context:
         head, command, columns = self._head, self._command, self._columns
         wide = any(row.wide for _, row in self._rows)
+        # Only rccl-tests prints columns with algorithm and protocol.
+        amd = head.amd or command.rccl or any(row.settings for _, row in self._rows)
         return Context(
             file=self.log.name,
             group=self.group,
-            backend="rccl" if head.amd or command.rccl else "nccl",
+            backend="rccl" if amd else "nccl",
             version=head.version,
             settings=self._settings or command.settings,
             cadence=head.cadence,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from collmark.analysis.importers.figure import figure
 from collmark.analysis.importers.nccl_half import COLUMNS, JSON_COLUMNS, MICRO, OLD, UNCHECKED, Half
 from collmark.analysis.importers.nccl_head import USUAL_RULE
-from collmark.analysis.importers.nccl_names import DTYPES, REDUCTIONS, TOOL
+from collmark.analysis.importers.nccl_names import DTYPES, REDUCTIONS, TOOLS
 from collmark.analysis.importers.nccl_row import Parsed
 from collmark.analysis.importers.row import Row
 from collmark.analysis.importers.section import Draft
@@ -51,22 +51,26 @@ class Context(NamedTuple):
     cpu_time: bool = False
 
 
-def drafts_of(row: Parsed, operation: str, line: int, context: Context) -> list[Draft]:
-    """Return the figures of a row."""
+def drafts_of(row: Parsed, operations: tuple[str, ...], line: int, context: Context) -> list[Draft]:
+    """Return the figures of a row that may be of any of some operations."""
     places = _PLACES.get(len(row.halves), (context.in_place,))
     return [
-        _draft(row, half, operation, line, context, in_place=in_place)
+        _draft(row, half, operations, line, context, in_place=in_place)
         for half, in_place in zip(row.halves, places, strict=True)
     ]
 
 
-def _draft(row: Parsed, half: Half, operation: str, line: int, context: Context, *, in_place: bool | None) -> Draft:
+def _draft(
+    row: Parsed, half: Half, operations: tuple[str, ...], line: int, context: Context, *, in_place: bool | None
+) -> Draft:
     old = half.layout == OLD
+    is_told = len(operations) == 1
     return Draft(
         row=Row(
-            tool=TOOL,
+            tool=TOOLS[context.backend],
             version=context.version,
-            operation=operation,
+            operation=operations[0] if is_told else "",
+            candidates=() if is_told else operations,
             dtype=DTYPES[row.type][0],
             reduction=REDUCTIONS.get(row.redop or "", ""),
             nbytes_printed=row.size,
@@ -86,7 +90,7 @@ def _draft(row: Parsed, half: Half, operation: str, line: int, context: Context,
             settings=row.settings or context.settings,
         ),
         seconds=None if context.cpu_time else half.seconds,
-        algorithm=None if operation == "hypercube" or half.scaled else half.algorithm,
+        algorithm=None if operations == ("hypercube",) or half.scaled else half.algorithm,
         bus=half.bus,
     )
 

@@ -18,7 +18,7 @@ from collmark.analysis.importers.nccl_draft import Context, drafts_of
 from collmark.analysis.importers.nccl_head import complete, rule_of
 from collmark.analysis.importers.nccl_json_row import Result, read_result, text_of
 from collmark.analysis.importers.nccl_names import operation_of
-from collmark.analysis.importers.nccl_operation import unclear
+from collmark.analysis.importers.nccl_operation import NO_TEST
 from collmark.analysis.importers.nccl_ranks import Counted, give
 from collmark.analysis.importers.nccl_seen import operations_of
 from collmark.analysis.importers.section import Log
@@ -55,21 +55,21 @@ class _Run:
             if isinstance(one, Located):
                 self._collect(one, found)
         rows = [result.row for _, result in found]
-        operations = operations_of(rows, claimed=self._claimed(), asked=self._log.facts.operation)
-        drafts: dict[str, list[Counted]] = {}
-        for (one, result), operation in zip(found, operations, strict=True):
-            if isinstance(operation, tuple):
-                self._skip(one, unclear(operation))
+        possible = operations_of(rows, claimed=self._claimed(), asked=self._log.facts.operation)
+        drafts: dict[tuple[str, ...], list[Counted]] = {}
+        for (one, result), operations in zip(found, possible, strict=True):
+            if not operations:
+                self._skip(one, NO_TEST)
                 continue
             line, lines = self._document.lines_of(one)
             context = self._context(cpu_time=result.cpu_time, in_place=result.in_place)
-            drafts.setdefault(operation, []).extend(
+            drafts.setdefault(operations, []).extend(
                 Counted(structs.replace(draft, row=structs.replace(draft.row, lines=lines)), result.row.times)
-                for draft in drafts_of(result.row, operation, line, context)
+                for draft in drafts_of(result.row, operations, line, context)
             )
         shape = self._shape()
-        for operation, counted in drafts.items():
-            give(self._log, operation, counted, *shape)
+        for counted in drafts.values():
+            give(self._log, counted, *shape)
 
     def _collect(self, one: Located, found: list[tuple[Located, Result]]) -> None:
         """Read a result; name what is wrong about it, or about one of its halves."""

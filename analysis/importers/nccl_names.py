@@ -10,8 +10,8 @@ import re
 
 import msgspec
 
-TOOL = "nccl-tests"
-"""Both print the same table, and one without its head does not tell whose it is: the backend does, where it can."""
+TOOLS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
+"""By backend. Both print the same table; where nothing tells whose it is, it is said to be the first's."""
 
 DTYPES: dict[str, tuple[str, int]] = {
     "int8": ("int8", 1),

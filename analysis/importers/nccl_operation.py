@@ -1,4 +1,4 @@
-"""Which operation rows of nccl-tests are of, where no line says so: told by columns, and only if no other fits.
+"""Which operations rows of nccl-tests may be of, where no line says so: one, if columns and figures allow no other.
 
 Sources: the tests of nccl-tests src/*.cu and rccl-tests src/*.cu, which differ in operator, root, the law between size
 and count (getCollByteCount), whether results in place are checked (reportErrors), and the bus factor (getBw). send_recv
@@ -14,7 +14,7 @@ from collmark.analysis.importers.nccl_half import OLD, UNCHECKED
 from collmark.analysis.importers.nccl_names import TESTS
 from collmark.analysis.importers.nccl_row import Parsed
 
-ASK = "say --operation"
+NO_TEST = "size, count, operator and root are those of no test"
 
 
 class Kind(NamedTuple):
@@ -97,9 +97,14 @@ def fits(operation: str, kind: Kind, *, alone: bool) -> bool:
 
 
 def candidates(kind: Kind, seen: Seen) -> tuple[str, ...]:
-    """Return the operations that rows of a kind may be of; none where they do not tell."""
-    if seen.alone or kind.divided is None:
-        return ()
+    """Return the operations that rows of a kind may be of; none where no test prints such rows."""
+    told = () if seen.alone or kind.divided is None else _told(kind, seen)
+    # Rows of size 0 and of one rank look alike for most operations.
+    return told or tuple(one for one in TESTS if fits(one, kind, alone=True))
+
+
+def _told(kind: Kind, seen: Seen) -> tuple[str, ...]:
+    """Return the operations that print such rows on several ranks."""
     if kind.reduces:
         return _reducing(kind, seen)
     if kind.rooted:
@@ -125,7 +130,7 @@ def _reducing(kind: Kind, seen: Seen) -> tuple[str, ...]:
 
 def _moving(kind: Kind, seen: Seen) -> tuple[str, ...]:
     if not kind.redop:  # a blank operator
-        return ("hypercube",) if seen.scaled else ("all_gather", "all_to_all", "all_to_all_v", "hypercube")
+        return _by_bandwidth(("all_gather", "all_to_all", "all_to_all_v", "hypercube"), seen)
     everywhere = () if seen.nvidia else ("all_to_all_v",)
     if kind.checked == (True, True):
         return ("all_gather",)
@@ -141,11 +146,16 @@ def _moving_before_2022(kind: Kind, seen: Seen) -> tuple[str, ...]:
         return ("all_to_all",)
     if seen.nvidia and seen.operator is False and seen.scaled is False:
         return ("all_gather",)
-    return ("all_gather", "all_to_all", "all_to_all_v", "gather", "hypercube")
+    return _by_bandwidth(("all_gather", "all_to_all", "all_to_all_v", "gather", "hypercube"), seen)
 
 
-def decide(kind: Kind, seen: Seen, claimed: str | None, asked: str | None) -> str | tuple[str, ...]:
-    """Return the operation; several, or none, where it cannot be told.
+def _by_bandwidth(found: tuple[str, ...], seen: Seen) -> tuple[str, ...]:
+    """Return those whose algorithm bandwidth counts what is seen: of these, only hypercube's is what others send."""
+    return found if seen.scaled is None else tuple(one for one in found if (one == "hypercube") is seen.scaled)
+
+
+def decide(kind: Kind, seen: Seen, claimed: str | None, asked: str | None) -> tuple[str, ...]:
+    """Return the operation; all that it may be where that cannot be told, none where no test prints such rows.
 
     Parameters
     ----------
@@ -157,17 +167,6 @@ def decide(kind: Kind, seen: Seen, claimed: str | None, asked: str | None) -> st
         By the user.
     """
     if claimed is not None and fits(claimed, kind, alone=seen.alone):
-        return claimed
+        return (claimed,)
     found = candidates(kind, seen)
-    if len(found) == 1:
-        return found[0]
-    if asked is not None and fits(asked, kind, alone=seen.alone):
-        return asked
-    return found
-
-
-def unclear(found: tuple[str, ...]) -> str:
-    """Return why a row is not read whose operation may be any of several."""
-    if not found:
-        return f"no line says which operation this is, and the columns do not: {ASK}"
-    return f"no line says which operation this is, and the columns may be of {' or '.join(found)}: {ASK}"
+    return (asked,) if asked is not None and asked in found else found

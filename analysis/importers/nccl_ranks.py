@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ class Counted(NamedTuple):
     times: int | None
 
 
-def give(log: Log, operation: str, counted: Sequence[Counted], ranks: int | None, nodes: int | None) -> None:
+def give(log: Log, counted: Sequence[Counted], ranks: int | None, nodes: int | None) -> None:
     """Give the figures of one operation in a run to the log.
 
     What size and count tell goes before the head: it stands in the rows. Rows that contradict each other or the head
@@ -26,18 +27,21 @@ def give(log: Log, operation: str, counted: Sequence[Counted], ranks: int | None
     Parameters
     ----------
     log : Log
-    operation : str
     counted : sequence of Counted
+        Of one operation, or of several that they may all be of.
     ranks, nodes : int or None
         As the head says.
     """
     drafts = [one.draft for one in counted]
-    test = TESTS.get(operation)
-    told = {one.times for one in counted if one.times} if test is not None and test.divides else set()
+    tests = [TESTS.get(one) for one in drafts[0].row.possible]
+    divides = all(test is not None and test.divides for test in tests)
+    told = {one.times for one in counted if one.times} if divides else set()
     if len(told) == 1:
         found = told.pop()
         ranks, nodes = found, nodes if found == ranks else None
     least, most = recovered(drafts)
+    if drafts[0].row.candidates and not told and not (ranks is not None and least <= ranks <= most < math.inf):
+        ranks = nodes = None  # what is gone of the head may be lines of ranks too, and nothing in the rows shows it
     if not told and least <= most and (ranks is None or least <= ranks <= most):
         settle(log, drafts, ranks=ranks, nodes=nodes, bounds=(least, most))
         return

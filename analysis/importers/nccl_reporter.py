@@ -15,13 +15,13 @@ from collmark.analysis.importers.document import Document, Located
 from collmark.analysis.importers.figure import Figure, figure, quotient
 from collmark.analysis.importers.line import Line
 from collmark.analysis.importers.nccl_head import USUAL_RULE
-from collmark.analysis.importers.nccl_names import COLLECTIVES, DTYPES, REDUCTIONS
+from collmark.analysis.importers.nccl_names import COLLECTIVES, DTYPES, REDUCTIONS, TOOLS
 from collmark.analysis.importers.row import Row, SizeIs
 from collmark.analysis.importers.section import Draft, Importer, Log, Section
 from collmark.analysis.importers.settle import SLACK, settle
 from collmark.core.case import Device
 
-TOOL = "rccl-tests"
+TOOL = TOOLS["rccl"]
 NAMES = {
     "numcycle": "cycle", "collective": "name", "name": "name", "nodes": "nodes", "ranks": "ranks",
     "ranksPerNode": "perNode", "rankspernode": "perNode",

@@ -40,6 +40,7 @@ _ROOT = re.compile(r"-1|0|[1-9]\d{0,3}")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 _ALGORITHM = re.compile(r"[A-Z]\w{1,15}", re.IGNORECASE)
+_PROTOCOL = re.compile(r"LL\d{0,3}|Simple", re.IGNORECASE)
 _CHANNELS = re.compile(r"0|[1-9]\d{0,4}")
 MOST_RANKS = 2**20
 _CUT = "the last number may be cut off"
@@ -216,7 +217,7 @@ def _without_end(rest: list[str]) -> tuple[list[str], str]:
         algorithm, protocol, channels = rest[-3:]
         if (algorithm, protocol, channels) == ("N/A", "N/A", "N/A"):
             return rest[:-3], ""
-        if _ALGORITHM.fullmatch(algorithm) and _ALGORITHM.fullmatch(protocol) and _CHANNELS.fullmatch(channels):
+        if _ALGORITHM.fullmatch(algorithm) and _PROTOCOL.fullmatch(protocol) and _CHANNELS.fullmatch(channels):
             return rest[:-3], f"ALGO={algorithm} PROTO={protocol}"
     return rest, ""
 

@@ -23,8 +23,8 @@ def operations_of(
     asked: str | None,
     nvidia: bool = False,
     columns: Columns | None = None,
-) -> list[str | tuple[str, ...]]:
-    """Return the operation of each row of a run; several, or none, where it cannot be told.
+) -> list[tuple[str, ...]]:
+    """Return the operation of each row of a run; all that it may be where that cannot be told, none where no test is.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def operations_of(
     kinds = [kind_of(row) for row in rows]
     for kind, row in zip(kinds, rows, strict=True):
         by_kind[kind].append(row)
-    decided: dict[Kind, str | tuple[str, ...]] = {}
+    decided: dict[Kind, tuple[str, ...]] = {}
     for kind, own in by_kind.items():
         if kind.divided is not None:
             aligned = columns is not None and all(row.end == columns.edge for row in own)

@@ -16,10 +16,18 @@ import re
 from functools import lru_cache
 
 from collmark.analysis.importers.line import Line
+from collmark.analysis.importers.mpi_table import (
+    TWO_DECIMALS,
+    WHOLE,
+    Seen,
+    TableSection,
+    is_elided,
+    looks_like_figures,
+)
 from collmark.analysis.importers.osu_command import NOTHING, Command, read_command
-from collmark.analysis.importers.osu_row import Run, Seen, drafts_of
+from collmark.analysis.importers.osu_row import Run, drafts_of
 from collmark.analysis.importers.osu_titles import OPENS, Kind, Title, read_title
-from collmark.analysis.importers.section import Importer, Log, Section
+from collmark.analysis.importers.section import Importer, Log
 from collmark.analysis.importers.settle import settle
 from collmark.core.case import Form
 
@@ -32,10 +40,7 @@ _NAME = (
 _COLUMNS = re.compile(rf"(?:{_NAME})(?: +(?:{_NAME}))*")
 _COLUMN = re.compile(_NAME)
 _HEADER_BEGINS = re.compile(r"Size(?: |$)|Overall\(us\)|(?:Avg )?Latency ?\(us\)")
-_LOOKS = re.compile(
-    r" *\d+(?:\.\d*)?(?: +(?:[-+]?\d[\d.]*|[-+]?nan|[-+]?inf|P(?:a|as|ass)?|F(?:a|ai|ail)?))*", re.IGNORECASE | re.ASCII
-)
-"""A line of figures, whole or not; with other words in it, it is something else, or was garbled."""
+_LOOKS = looks_like_figures("P(?:a|as|ass)?|F(?:a|ai|ail)?")
 _STRICT = re.compile(r" *\d+ +\d+\.\d\d(?: .*)?", re.ASCII)
 _ALONE = r"(?=\d)(?=.{10}(?:(?:.{18}){1,8}|(?:.{20}){1,8})$)\d+(?: +\d+\.\d\d)+(?: +(?:Pass|Fail))?$"
 _DATATYPE = re.compile(r"Datatype: (?:(MPI_CHAR|MPI_INT|MPI_FLOAT)\.)?")
@@ -63,9 +68,8 @@ def _columns_of(body: str) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=256)
 def _pattern_of(columns: tuple[str, ...]) -> re.Pattern[str]:
-    whole = r"(0|[1-9]\d{0,18})"
-    kinds = dict.fromkeys(("Size", "Size (B)", "Iterations", "Transmit Size"), whole) | {"Validation": "(Pass|Fail)"}
-    return re.compile(" *" + " +".join(kinds.get(name, r"((?:0|[1-9]\d{0,14})\.\d\d)") for name in columns), re.ASCII)
+    kinds = dict.fromkeys(("Size", "Size (B)", "Iterations", "Transmit Size"), WHOLE) | {"Validation": "(Pass|Fail)"}
+    return re.compile(" *" + " +".join(kinds.get(name, TWO_DECIMALS) for name in columns), re.ASCII)
 
 
 def _width_of(text: str, columns: tuple[str, ...]) -> int | None:
@@ -90,20 +94,13 @@ def _is_power_of_two(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
 
 
-class OsuSection(Section):
-    """One table: a title, what stands between, the names of columns, figures.
-
-    Parameters
-    ----------
-    log : Log
-        Where what is read goes.
-    """
+class OsuSection(TableSection):
+    """One table: a title, what stands between, the names of columns, figures."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
         self._title: Title | None = None
         self._command: Command = NOTHING
-        self._told: dict[str, str] = {}
         self._columns: tuple[str, ...] | None = None
         self._width: int | None = None
         self._why = NO_TITLE
@@ -123,7 +120,7 @@ class OsuSection(Section):
         if first in "#OS":
             return self._comment(line, text.lstrip("#").strip())
         self._others += 1
-        self._elided = self._elided or not text.strip(" .[]\u2026")  # rows that somebody left out, and says so
+        self._elided = self._elided or is_elided(text)
         return False
 
     def _comment(self, line: Line, body: str) -> bool:
@@ -139,8 +136,7 @@ class OsuSection(Section):
         if self._rows:
             return False
         for name, value in told.items():
-            # Two lines that contradict each other: one of them is not of this run.
-            self._told[name] = value if self._told.get(name, value) == value else ""
+            self._tell(name, value)
         return True
 
     def _begin(self, title: Title) -> bool:
@@ -259,17 +255,26 @@ class OsuSection(Section):
             times = size // last if last else 2 * size
             if (last and size % last) or not _is_power_of_two(times):
                 return f"its size does not follow {last}: the suite doubles it"
-            if times > 2 << refused and not elided:
-                self._why = "rows before it are missing, and with them perhaps the title of another table"
-                return self._why
+            if times > 2 << refused and not elided and self._run is not None:
+                self._why = self._doubt_of(self._run.operation)
+                if self._why:
+                    return self._why
         self._last, self._refused, self._elided = size, 0, False
         return ""
 
+    @property
+    def _run(self) -> Run | None:
+        """What is known of the table, if its benchmark is."""
+        title = self._title
+        if title is None or title.benchmark is None:
+            return None
+        return Run(title=title, benchmark=title.benchmark, told=self._told, command=self._command)
+
     def finish(self) -> None:
         """Give the rows to the log, now that the whole run was seen."""
-        if not self._seen or self._title is None or self._title.benchmark is None:
+        run = self._run
+        if not self._seen or run is None:
             return
-        run = Run(title=self._title, benchmark=self._title.benchmark, told=self._told, command=self._command)
         drafts = drafts_of(self.log, self.group, run, self._seen)
         settle(self.log, drafts, ranks=run.ranks, nodes=self._command.nodes)
 

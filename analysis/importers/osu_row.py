@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from collmark.analysis.importers.figure import figure
-from collmark.analysis.importers.line import Line
+from collmark.analysis.importers.mpi_table import Seen
 from collmark.analysis.importers.osu_command import Command
 from collmark.analysis.importers.osu_titles import Benchmark, Kind, Title
 from collmark.analysis.importers.row import Row
@@ -37,23 +37,6 @@ DERIVED = "the bytes of a derived element type are not comparable"
 _UNPRINTED = ("Validation", "Transmit Size")
 ROUNDING = 0.005
 """Half of the last decimal."""
-
-
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of figures.
-
-    Attributes
-    ----------
-    line : Line
-    figures : dict of str to str
-        By column, as printed.
-    aligned : bool
-        It ends where the names of columns end.
-    """
-
-    line: Line
-    figures: dict[str, str]
-    aligned: bool
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

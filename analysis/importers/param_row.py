@@ -171,7 +171,7 @@ def entry_of(name: str, tokens: Sequence[str], early_operation: str) -> Entry | 
         return "not the columns of any of PARAM's tables"
     named = _NAME.fullmatch(name or early_operation)
     if named is None:
-        return "the table does not say which collective it is of"
+        return "the table does not say which collective it is of: say --operation"
     dtype, itemsize = DTYPES.get(named[2] or "", ("", 0))
     operation = COLLECTIVES.get(named[1], "")
     by_column = dict(zip(LAYOUTS[layout].columns, tokens, strict=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
@@ -17,6 +18,8 @@ from collmark.core.record import SCHEMA_VERSION, Check, Clock, Evidence, Importe
 
 EVEN = "uniform"
 """Traffic of a ragged operation that a tool calls with equal counts."""
+MOST_LABEL = 64
+"""Characters of a placement's label; what is longer in a log is no setting that somebody reads."""
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,14 +47,13 @@ def case_of(row: Row) -> Case | str:
     assert row.ranks is not None, "checked"
     assert row.nodes is not None, "checked"
     assert row.device is not None, "checked"
-    assert row.device is not None, "checked"
     operation = OPERATIONS[row.operation]
     try:
         return Case(
             operation=row.operation,
             backend=row.backend,
             dtype=row.dtype,
-            placement=Placement(nodes=row.nodes, ranks_per_node=row.ranks // row.nodes, label=row.settings),
+            placement=Placement(nodes=row.nodes, ranks_per_node=row.ranks // row.nodes, label=label_of(row.settings)),
             nbytes=row.nbytes,
             requested_nbytes=row.nbytes,
             reduction=row.reduction if operation.reduces else "",
@@ -67,7 +69,17 @@ def case_of(row: Row) -> Case | str:
         return str(error)
 
 
+def label_of(settings: str) -> str:
+    """Return a text of a log as the label of a placement may be: printable, without /, at most `MOST_LABEL` long."""
+    text = "".join("-" if one == "/" or not one.isprintable() else one for one in settings)
+    if len(text) <= MOST_LABEL:
+        return text
+    end = f"-{zlib.crc32(settings.encode(errors='surrogatepass')):08x}"  # what differs further on stays apart
+    return text[: MOST_LABEL - len(end)] + end
+
+
 _NEEDS: tuple[tuple[Callable[[Row], object], str], ...] = (
+    (lambda row: row.operation, "the operation is not in the log: say --operation {either}"),
     (lambda row: row.operation in OPERATIONS, "{row.operation} is no operation of collmark"),
     (lambda row: row.ranks is not None, "the number of ranks is not in the log: say --ranks"),
     (lambda row: row.nbytes is not None, "no size is printed"),
@@ -82,7 +94,9 @@ _NEEDS: tuple[tuple[Callable[[Row], object], str], ...] = (
 
 
 def _missing(row: Row) -> str:
-    return next((words.format(row=row) for has, words in _NEEDS if not has(row)), "")
+    *some, last = row.possible
+    either = f"{', '.join(some)} or {last}" if some else last
+    return next((words.format(row=row, either=either) for has, words in _NEEDS if not has(row)), "")
 
 
 def record_of(row: Row, case: Case, launch: int, terms: Terms) -> Record:

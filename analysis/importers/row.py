@@ -35,8 +35,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tool, version : str
         Who printed it.
     operation, dtype, reduction : str
-        In collmark's names, where it has one (copies between host and device have none, and are never stored); dtype
-        and reduction are empty where they are not told and do not follow from the tool.
+        In collmark's names, where it has one (copies between host and device have none, and are never stored); empty
+        where they are not told and do not follow from the tool.
+    candidates : tuple of str
+        What the operation may be, where it is not told.
     ranks, ranks_from, nodes : int, RanksFrom, int or None
         None where the log does not tell.
     nbytes : int or None
@@ -89,6 +91,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     printed: dict[str, str]
     backend: str
     version: str = ""
+    candidates: tuple[str, ...] = ()
     dtype: str = ""
     reduction: str = ""
     ranks: int | None = None
@@ -110,6 +113,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     repetitions: int | None = None
     percentiles: dict[str, float] = {}
     settings: str = ""
+
+    @property
+    def possible(self) -> tuple[str, ...]:
+        """All operations that it may be of."""
+        return self.candidates or (self.operation,)
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -100,7 +101,7 @@ def recovered(drafts: Iterable[Draft]) -> tuple[float, float]:
     """
     least, most = 1.0, math.inf
     for draft in drafts:
-        limit = RECOVERS.get(draft.row.operation)
+        limit = _limit_of(draft.row.possible)
         factor = None if limit is None else draft.factor or _factor(draft)
         if limit is None or factor is None:
             continue
@@ -109,6 +110,13 @@ def recovered(drafts: Iterable[Draft]) -> tuple[float, float]:
         least = max(least, math.ceil(1 / (1 - lower)) if lower < 1 else math.inf)
         most = min(most, math.floor(1 / (1 - upper)) if upper < 1 else math.inf)
     return (least, most) if least < math.inf else (math.inf, 0.0)
+
+
+@lru_cache(maxsize=256)
+def _limit_of(operations: tuple[str, ...]) -> float | None:
+    """Return the limit of the bus factor that all of some operations have."""
+    limits = {RECOVERS.get(one) for one in operations}
+    return limits.pop() if len(limits) == 1 else None
 
 
 def _factor(draft: Draft) -> Figure | None:
@@ -161,7 +169,7 @@ def _finished(log: Log, draft: Draft, ranks: int | None, origin: RanksFrom | Non
         device=row.device or log.facts.device,
         backend=row.backend or log.facts.backend or "",
         seconds=_value(time),
-        algorithm_bandwidth=_value(draft.algorithm or computed),
+        algorithm_bandwidth=_value(draft.algorithm or (computed if row.operation else None)),
         bus_bandwidth=_value(draft.bus or bus),
     )
 

@@ -222,7 +222,7 @@ class UccSection(Section):
         """Give the rows to the log, once it is known what their sizes are."""
         if not self._figures:
             return
-        lower, upper = _ratio(self._figures, self._operation in _LARGEST_ONLY)
+        lower, upper = _ratio(self._figures, largest=self._operation in _LARGEST_ONLY)
         if self._operation in _FACTOR_ONE and not lower <= 1 <= upper:
             for one in self._figures:
                 self.log.skip(one.line, f"the bandwidths are not those of {self._operation}")
@@ -301,8 +301,8 @@ def _stands(text: str, tokens: list[str], right: int) -> bool:
     return all(text[: right + FIELD * index].endswith(token) for index, token in enumerate(tokens))
 
 
-def _ratio(figures: list[Read], largest: bool) -> tuple[float, float]:  # noqa: FBT001 - one of two times
-    """Return bounds of bandwidth x time / size, which a number of ranks gives in the whole table."""
+def _ratio(figures: list[Read], *, largest: bool) -> tuple[float, float]:
+    """Return bounds of bandwidth x average, or largest, time / size: a number of ranks gives the same in all rows."""
     lower, upper = 0.0, float("inf")
     for one in figures:
         if one.bandwidth is None or not one.nbytes:

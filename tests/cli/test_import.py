@@ -110,6 +110,25 @@ def test_what_a_log_does_not_tell_is_asked_for(cli: Cli, tmp_path: Path) -> None
     assert record["imported"]["ranks_from"] == "option"
 
 
+def test_an_operation_that_columns_do_not_tell_is_asked_for(cli: Cli, tmp_path: Path) -> None:
+    """all_gather, all_to_all and all_to_all_v print the same columns where nothing is checked."""
+    path = tmp_path / "bare.log"
+    half = "   100.00   83.89   73.40    N/A"
+    path.write_text(f"     8388608        262144     float    none      -1{half}{half}\n")
+    rows = cli("import", str(path), "--json").json["rows"]
+    assert [(row["operation"], row["nbytes"], row["ranks"]) for row in rows] == [("", 8388608, 8)] * 2
+    facts = ("--nodes", "1", "--output", str(tmp_path / "r"))
+    asked = cli("import", str(path), *facts)
+    assert asked.status == 2
+    assert "--operation all_gather, all_to_all or all_to_all_v" in asked.err.replace("\n    ", " ")
+    assert asked.err.count("--operation") == 1
+    assert not (tmp_path / "r").exists()
+    assert cli("import", str(path), "--operation", "broadcast", *facts).status == 2
+    told = cli("import", str(path), "--operation", "all_gather", *facts)
+    assert told.status == 0, told.err
+    assert "2 records of all_gather" in told.out
+
+
 def test_several_logs_are_launches_only_when_asked(cli: Cli, tmp_path: Path) -> None:
     paths = []
     for number, time in enumerate((20.0, 22.0, 21.0)):

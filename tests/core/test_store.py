@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.core.stored import CASE, RUN, errors_in, launch_of, lines_of
+from tests.core.stored import CASE, RUN, errors_in, launch_of, lines_of, record_of
 
 from collmark.core import schema
 from collmark.core.errors import MeasurementError, ParseError, SchemaError, UsageError
@@ -20,6 +21,7 @@ from collmark.core.plan import Plan
 from collmark.core.record import (
     SCHEMA_VERSION,
     Outcome,
+    Record,
     Run,
 )
 from collmark.core.store import RECORDS_FILE, RUN_FILE, RunFolder
@@ -50,6 +52,27 @@ def test_a_place_that_cannot_be_written(tmp_path: Path, inside: str) -> None:
         RunFolder.create(tmp_path / inside, RUN)
     assert "\n" not in str(caught.value)
     assert (tmp_path / "file").read_text() == "not a folder"
+
+
+def test_a_folder_is_no_run_before_the_records_that_it_is_made_of_are_there(tmp_path: Path) -> None:
+    def struck() -> Iterator[Record]:
+        yield record_of()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        RunFolder.create(tmp_path / "run", RUN, struck())
+    with pytest.raises(UsageError, match="is not a run"):
+        RunFolder(tmp_path / "run").read_run()
+
+
+@pytest.mark.parametrize(("records", "waits"), [(None, 1), ([], 0)])
+def test_the_disk_is_waited_for_where_records_will_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[Record] | None, waits: int
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", synced.append)
+    RunFolder.create(tmp_path / "run", RUN, records)
+    assert len(synced) == waits
 
 
 def test_a_folder_without_a_run(tmp_path: Path) -> None:

@@ -51,8 +51,11 @@ class RunFolder:
         self._lock: int | None = None
 
     @classmethod
-    def create(cls, path: Path, run: Run, records: Iterable[Record] = ()) -> RunFolder:
+    def create(cls, path: Path, run: Run, records: Iterable[Record] | None = None) -> RunFolder:
         """Make the folder, its run.json and records that are there from the start.
+
+        Such records were not measured and can be made again, as from logs: the disk is not waited for. A run.json that
+        records are going to follow is on disk before they are.
 
         Raises
         ------
@@ -72,9 +75,9 @@ class RunFolder:
             raise _unwritable(path, error.strerror) from error
         try:
             (path / "logs").mkdir()
-            folder.write_run(run)
             with (path / RECORDS_FILE).open("xb") as file:
-                file.writelines(msgspec.json.encode(record) + b"\n" for record in records)
+                file.writelines(msgspec.json.encode(record) + b"\n" for record in records or ())
+            folder.write_run(run, synced=records is None)  # last: without it the folder is no run
         except (OSError, MeasurementError) as error:
             shutil.rmtree(path, ignore_errors=True)  # half a run would look like one
             raise _unwritable(path, error.strerror if isinstance(error, OSError) else str(error)) from error
@@ -93,8 +96,15 @@ class RunFolder:
         except UsageError as error:
             raise ParseError(str(path), 0, str(error)) from error
 
-    def write_run(self, run: Run) -> None:
-        """Replace run.json atomically."""
+    def write_run(self, run: Run, *, synced: bool = True) -> None:
+        """Replace run.json atomically.
+
+        Parameters
+        ----------
+        run : Run
+        synced : bool
+            Return only when it is on disk.
+        """
         path = self.path / RUN_FILE
         temporary = path.with_suffix(".json.new")
         text = msgspec.json.format(msgspec.json.encode(run), indent=1)
@@ -102,7 +112,8 @@ class RunFolder:
             with temporary.open("wb") as file:
                 file.write(text + b"\n")
                 file.flush()
-                os.fsync(file.fileno())
+                if synced:
+                    os.fsync(file.fileno())
             temporary.replace(path)
         except OSError as error:
             with contextlib.suppress(OSError):

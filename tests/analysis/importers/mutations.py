@@ -1,9 +1,22 @@
-"""Changes to a log, as launchers, terminals, editors and full disks make them; all by a seeded generator."""
+"""Changes to a log, as launchers, terminals, editors and full disks make them; all by a seeded generator.
+
+Two of them can leave what is itself a log, of a run that prints other facts, and no reader can know that it is not:
+
+- A cut inside the last word of a command line that leaves the name of another collective, as ``all_to_all`` of PARAM's
+  ``--collective all_to_allv``. Its tables of 2020 name no collective, and both have the same columns and factor. This
+  cut is not made.
+- A row that is cut before its last number, and goes on with the beginning of a line that stood further down, so that
+  it is exactly as long as it was and has as many numbers: the number of samples of gloo's last row, which follows from
+  no other figure, is then the beginning of the next size. What such a line ends in is not held against a reader.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
+
+from collmark.analysis.importers.param_row import COLLECTIVES
 
 NOISE = (
     "",
@@ -25,7 +38,11 @@ NOISE = (
     "%%%% \u00fc \u2026 ~~~",
 )
 """Lines that are no tool's."""
-LABELS = ("[1,0]<stdout>:", "0: ", " 3: ", "2026-05-04T11:22:33.123456789Z ", "[0] ", "\x1b[32m", "node77 | ", "> ")
+LABELS = (
+    "[1,0]<stdout>:", "0: ", " 3: ", "2026-05-04T11:22:33.123456789Z ", "[0] ", "\x1b[32m", "node77 | ",
+    "node77: ", "> ",
+)  # fmt: skip
+_ASKED = re.compile(r"--collectives?[ =](\w+)")
 
 Lines = list[str]
 
@@ -53,9 +70,20 @@ def keep_block(random: Random, lines: Lines) -> Lines:
 
 
 def cut_line(random: Random, lines: Lines) -> Lines:
-    """Cut a line short."""
+    """Cut a line short; the next one may follow in the same line."""
     index = _some(random, lines)
-    return [*lines[:index], lines[index][: random.randrange(len(lines[index]) + 1)], *lines[index + 1 :]]
+    left = lines[index][: random.randrange(len(lines[index]) + 1)]
+    while _asks_for_another(lines[index], left):
+        left = left[:-1]
+    return [*lines[:index], left + random.choice(("", "\n")), *lines[index + 1 :]]
+
+
+def _asks_for_another(line: str, left: str) -> bool:
+    """Return whether what is left of a command line ends in the name of another collective than was asked for."""
+    whole, cut = _ASKED.search(line), _ASKED.search(left)
+    if whole is None or cut is None:
+        return False
+    return cut.end() == len(left) and cut[1] != whole[1] and cut[1] in COLLECTIVES
 
 
 def cut_end(random: Random, lines: Lines) -> Lines:
@@ -106,6 +134,17 @@ def mutate_lines(random: Random, text: str) -> tuple[str, list[str]]:
             names.append(change.__name__)
             lines = change(random, lines)
     return "".join(lines), names
+
+
+def forged(lines: Sequence[str], original: Iterable[str]) -> list[int]:
+    """Return the numbers, from 1, of lines that are as long as one of the original's and differ in the last word."""
+    known = frozenset(original)
+    shapes = {_shape(line) for line in known}
+    return [number for number, line in enumerate(lines, 1) if line not in known and _shape(line) in shapes]
+
+
+def _shape(line: str) -> tuple[int, tuple[str, ...]]:
+    return len(line.rstrip()), tuple(line.split()[:-1])
 
 
 def mutate_bytes(random: Random, data: bytes) -> bytes:

@@ -126,6 +126,9 @@ def test_rows_after_missing_ones_may_be_of_another_table_unless_the_user_chose_t
     found = read(table("Bcast", 4, *ROWS, later))
     assert [one.nbytes for one in found.rows] == [0, 4, 8]
     assert [one.line for one in found.skipped] == [9]
+    assert len(read(table("Bcast", 4, *ROWS, later), facts=Facts(operation="broadcast")).rows) == 4
+    assert len(read(table("Bcast", 4, *ROWS, later), facts=Facts(operation="all_reduce")).rows) == 3
+    assert "--operation broadcast" in found.skipped[0].reason
     chosen = "# Message lengths were user defined"
     assert len(read(BANNER.format("2019"), *PREAMBLE, chosen, table("Bcast", 4, *ROWS, later)).rows) == 4
     odd = (5000, 1000, "5.10", "5.50", "5.20")  # such sizes are nobody's but the user's
@@ -153,6 +156,19 @@ def test_transfers_are_back_to_back_and_collectives_are_not() -> None:
     ]
     assert found.rows[0].percentiles == pytest.approx({"min over ranks": 4e-6, "max over ranks": 4.1e-6})
     assert read(table("Bcast", 4, *ROWS)).rows[0].cadence is Cadence.ISOLATED
+
+
+def test_ping_pong_with_three_times_is_shown_by_its_bandwidth() -> None:
+    """Only -multi 0 prints it so; without its name a table of Sendrecv would be taken for it."""
+    columns = (*RANGE, "Mbytes/sec")
+    zero = (0, 1000, "4.70", "5.35", "5.00", "0.00")
+    one_way, both_ways = ((4096, 1000, "6.28", "7.15", "6.68", f"{times * 4096 / 7.15:.2f}") for times in (1, 2))
+    assert len(read(table("PingPong", 2, zero, one_way, columns=columns)).rows) == 2
+    for rows in ((zero, both_ways), (zero,)):
+        found = read(table("PingPong", 2, *rows, columns=columns))
+        assert found.rows == ()
+        assert len(found.skipped) == len(rows)
+    assert len(read(table("Sendrecv", 2, zero, both_ways, columns=columns)).rows) == 2
 
 
 def test_overlap_gives_pure_communication() -> None:

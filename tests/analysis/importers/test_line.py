@@ -21,6 +21,9 @@ ROW = "           8             2     float     sum      -1    18.75    0.00    
         "0: " + ROW,
         " 12: " + ROW,
         "[0] " + ROW,
+        "node01: " + ROW,
+        "ip-10-0-3-17.eu.compute: " + ROW,
+        "10.0.3.17: " + ROW,
         "2026-05-04T11:22:33.123456789Z " + ROW,
         "2026-05-04T11:22:33+02:00 stdout F " + ROW,
         "\x1b[32m" + ROW + "\x1b[0m",
@@ -40,9 +43,18 @@ def test_labels_inside_a_row_go_too() -> None:
     assert clean("[1,0]<stdout>:8 [1,0]<stdout>:18.75").split() == ["8", "18.75"]
 
 
-@pytest.mark.parametrize("raw", ["12:34:56 up 3 days", "Rank  0: done", "host: 5", "a:b", "", "3:", "[]", "[x] y"])
+@pytest.mark.parametrize("raw", [
+        "12:34:56 up 3 days", "Rank  0: done", "host: 5", "a:b", "", "3:", "[]", "[x] y", "avg: 12.5", "node01:4711: 8",
+        "node01:18515 8", "node01:4711:4802 [3] NCCL INFO x", "Device 0: NVIDIA H100", "mlx5_0: 8", "i_p50: 3.1",
+        "# Datatype: MPI_INT.", "Iterations: 1000", "rccl-tests: Version develop:0ab12cd", "10.0.3.17:18515",
+    ],
+)  # fmt: skip
 def test_what_is_no_label_stays(raw: str) -> None:
     assert clean(raw) == raw
+
+
+def test_what_a_host_says_nothing_after_is_empty() -> None:
+    assert [line.text for line in read_lines(b"node01: # Size\nnode01: \n", "log")] == ["# Size", ""]
 
 
 def test_lines_are_numbered_from_one_and_the_last_may_be_cut_off() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.analysis.importers import corpus
 
 from collmark.analysis.importers.nccl_head import read_command
+from collmark.analysis.importers.nccl_names import TESTS
 from collmark.analysis.importers.nccl_operation import Kind, Seen, candidates, decide, fits
 from collmark.analysis.importers.nccl_row import Parsed, parse
 from collmark.analysis.importers.read import Read, read_log
@@ -62,13 +63,56 @@ def _operations(found: Read) -> set[str]:
 def test_the_operation_is_asked_for_where_columns_may_be_of_several() -> None:
     rows = [_row(size, "none", share=True, factor=0.875, checked=(False, False)) for size in SIZES]
     found = _read(NAMES, *rows)
-    assert found.rows == ()
-    assert len(found.skipped) == len(rows)
-    assert all("say --operation" in one.reason for one in found.skipped)
+    assert {(row.operation, row.candidates) for row in found.rows} == {
+        ("", ("all_gather", "all_to_all", "all_to_all_v"))
+    }
+    # Size and bus factor mean the same for all three; that the count is a share of it does not.
+    assert {(row.ranks, row.ranks_from) for row in found.rows} == {(8, RanksFrom.FACTOR)}
+    assert [row.nbytes for row in found.rows] == [size for size in SIZES for _ in range(2)]
     asked = _read(NAMES, *rows, facts=Facts(operation="all_to_all"))
     assert _operations(asked) == {"all_to_all"}
     assert {(row.ranks, row.ranks_from) for row in asked.rows} == {(8, RanksFrom.TEXT)}
-    assert _read(NAMES, *rows, facts=Facts(operation="all_reduce")).rows == (), "what the columns deny is not believed"
+    assert [row.seconds for row in asked.rows] == [row.seconds for row in found.rows]
+    denied = _read(NAMES, *rows, facts=Facts(operation="all_reduce"))
+    assert _operations(denied) == {""}, "what the columns deny is not believed"
+
+
+def test_of_an_operation_that_is_not_told_only_what_all_that_it_may_be_have_in_common_is() -> None:
+    either = [_row(size, "none", 0, share=True, factor=0.875) for size in SIZES]
+    found = _read(*either)
+    assert {row.candidates for row in found.rows} == {("gather", "scatter")}
+    assert {(row.ranks, row.ranks_from) for row in found.rows} == {(8, RanksFrom.TEXT)}, "both share the size out"
+    unlike = [_row(size, factor=1.0, checked=(False, False)) for size in SIZES]
+    found = _read(*unlike)
+    assert {row.candidates for row in found.rows} == {("all_reduce", "send_recv")}
+    assert {row.ranks for row in found.rows} == {None}, "two ranks of all_reduce, any number of send_recv"
+    assert {row.bus_bandwidth for row in found.rows} == {row.algorithm_bandwidth for row in found.rows}
+
+
+def test_lines_of_ranks_are_believed_of_an_operation_that_is_not_told_where_rows_agree() -> None:
+    """Where the head has lost what tells the operation, it may have lost lines of ranks."""
+    head = [line.replace("NVIDIA A100-SXM4-80GB", "GPU") for line in _head(SIZES[0], SIZES[-1], gpus=1)]
+    rows = [_row(size, "none", share=True, factor=0.875, checked=(False, False)) for size in SIZES]
+    assert {(row.operation, row.ranks, row.nodes) for row in _read(*head, *rows).rows} == {("", 8, 1)}
+    fewer = [line for line in head if not any(f"Rank {rank:2d}" in line for rank in range(4, 8))]
+    assert {(row.operation, row.ranks, row.nodes) for row in _read(*fewer, *rows).rows} == {("", 8, None)}
+    send = [_row(size, factor=1.0, checked=(False, False)) for size in SIZES]
+    assert {(row.operation, row.ranks) for row in _read(*head, *send).rows} == {("", None)}
+
+
+def test_the_beginning_of_a_row_is_no_algorithm_and_protocol() -> None:
+    assert len(_read(f"{_row(2**20)}  TREE  LL128  56").rows) == 2
+    assert _read(f"{_row(2**20)}  float  none  0").rows == ()
+
+
+def test_rows_of_size_zero_may_be_of_anything_that_prints_them() -> None:
+    zero = _row(2**20, "none", share=True).replace("1048576", "0", 1).replace(" 32768", "     0", 1)
+    tokens = zero.split()
+    tokens[6] = tokens[7] = tokens[10] = tokens[11] = "0.00"
+    found = _read("  ".join(tokens))
+    assert {row.operation for row in found.rows} == {""}
+    assert {"all_gather", "all_to_all"} <= set(found.rows[0].candidates)
+    assert not {"all_reduce", "broadcast"} & set(found.rows[0].candidates)
 
 
 @pytest.mark.parametrize(
@@ -94,10 +138,31 @@ def test_columns_that_only_one_operation_has_tell_it(row: dict[str, Any], operat
         {"checked": (False, False), "factor": 1.0},
     ],
 )
-def test_others_are_named_and_not_read(row: dict[str, Any]) -> None:
+def test_of_others_the_operation_is_not_told(row: dict[str, Any]) -> None:
     found = _read(*(_row(size, **row) for size in SIZES))
+    assert _operations(found) == {""}
+    assert all(len(one.candidates) > 1 for one in found.rows)
+    assert found.skipped == ()
+
+
+def test_rows_that_no_test_prints_are_refused() -> None:
+    found = _read(*(_row(size, root=0, share=True) for size in SIZES))  # an operator, a root and shares
     assert found.rows == ()
-    assert all(" or " in one.reason for one in found.skipped)
+    assert len(found.skipped) == len(SIZES)
+
+
+def test_whose_table_it_is_follows_from_the_text() -> None:
+    rows = [_row(size) for size in SIZES]
+    assert {(row.tool, row.backend) for row in _read(*rows).rows} == {("nccl-tests", "nccl")}
+    head = _head(SIZES[0], SIZES[-1])
+    version = "rccl-tests: Version develop:0ab12cd"
+    instinct = [line.replace("NVIDIA A100-SXM4-80GB", "AMD Instinct MI300X") for line in head]
+    for lines in (
+        [head[0], "#", version, *head[1:], *rows],
+        [*instinct, *rows],
+        [f"{row}  RING  LL  56" for row in rows],
+    ):
+        assert {(row.tool, row.backend) for row in _read(*lines).rows} == {("rccl-tests", "rccl")}
 
 
 def test_a_command_line_tells_the_operation_of_one_run() -> None:
@@ -106,9 +171,11 @@ def test_a_command_line_tells_the_operation_of_one_run() -> None:
     whole = [command, *_head(SIZES[0], SIZES[-1]), *rows, "# Avg bus bandwidth    : 1.0 "]
     assert _operations(_read(*whole)) == {"gather"}
     again = _read(*whole, *_head(SIZES[0], SIZES[-1]), *rows)
-    assert len(again.rows) == 2 * len(rows), "the second run has no command line of its own"
+    told = [row for row in again.rows if row.operation]
+    assert len(told) == 2 * len(rows), "the second run has no command line of its own"
+    assert _operations(again) == {"gather", ""}
     other = _read(command.replace("16M", "32M"), *_head(SIZES[0], SIZES[-1]), *rows)
-    assert other.rows == (), "it asks for other sizes than the head says"
+    assert _operations(other) == {""}, "it asks for other sizes than the head says"
 
 
 def test_a_command_line_with_several_tests_tells_nothing() -> None:
@@ -136,13 +203,15 @@ def test_a_head_holds_only_while_rows_follow_its_sizes() -> None:
     assert _operations(whole) == {"all_to_all"}
     assert {(row.ranks, row.nodes, row.repetitions) for row in whole.rows} == {(8, 1, 20)}
     gap = _read(*_head(SIZES[0], SIZES[-1]), *rows[:2], *rows[3:])
-    assert len(gap.rows) == 4
-    assert [one.line for one in gap.skipped] == [16, 17]
-    assert len(_read(*_head(SIZES[0], SIZES[-1]), *rows[1:]).rows) == 0, "it does not begin where the head says"
+    assert [(row.line, row.operation) for row in gap.rows[::2]] == [
+        (14, "all_to_all"), (15, "all_to_all"), (16, ""), (17, "")
+    ]  # fmt: skip
+    assert _operations(_read(*_head(SIZES[0], SIZES[-1]), *rows[1:])) == {""}, "it does not begin where the head says"
     elided = _read(*_head(SIZES[0], SIZES[-1]), *rows[:2], "...", *rows[3:])
-    assert len(elided.rows) == 8, "what was left out on purpose is no gap"
+    assert _operations(elided) == {"all_to_all"}, "what was left out on purpose is no gap"
     broken = _read(*_head(SIZES[0], SIZES[-1]), *rows[:2], rows[2][:60], *rows[3:])
-    assert len(broken.rows) == 8, "nor is a row that stands there and cannot be read"
+    assert _operations(broken) == {"all_to_all"}, "nor is a row that stands there and cannot be read"
+    assert len(elided.rows) == len(broken.rows) == 8
 
 
 def test_rows_after_a_gap_keep_what_they_say_themselves() -> None:
@@ -184,9 +253,9 @@ def test_the_factor_goes_before_the_lines_of_ranks() -> None:
 def test_a_head_whose_end_names_another_test_is_not_believed() -> None:
     rows = [_row(size, "none", 0, share=True, factor=0.875) for size in SIZES]
     start = "# Collective test starting: gather_perf"
-    for end, read in (("gather_perf", len(rows) * 2), ("scatter_perf", 0)):
+    for end, operation in (("gather_perf", "gather"), ("scatter_perf", "")):
         last = ("# Avg bus bandwidth    : 1.0 ", f"# Collective test concluded: {end}")
-        assert len(_read(start, *_head(SIZES[0], SIZES[-1]), *rows, *last).rows) == read
+        assert _operations(_read(start, *_head(SIZES[0], SIZES[-1]), *rows, *last)) == {operation}
 
 
 @pytest.mark.parametrize(
@@ -271,9 +340,11 @@ def test_rules_of_operations_do_not_contradict_each_other() -> None:
                     divided=divided,
                 )
                 seen = Seen(above=False, alone=False, scaled=False, nvidia=False, operator=None)
-                for one in candidates(kind, seen):
-                    assert fits(one, kind, alone=False)
-                    assert decide(kind, seen, one, None) == one
+                found = candidates(kind, seen)
+                assert set(found) <= set(TESTS)
+                for one in found:
+                    assert fits(one, kind, alone=not divided)
+                    assert decide(kind, seen, None, one) == (one,)
 
 
 def _json(**changes: object) -> dict[str, Any]:
@@ -287,6 +358,17 @@ def test_json_without_a_program_or_devices() -> None:
     bare = corpus.read(json.dumps(_json(args=[], config={})).encode())
     assert {row.operation for row in bare.rows} == {"all_reduce"}
     assert {(row.ranks, row.ranks_from, row.nodes) for row in bare.rows} == {(16, RanksFrom.FACTOR, None)}
+
+
+def test_json_that_does_not_tell_its_operation() -> None:
+    data = json.loads((corpus.ROOT / "nccl" / "all_to_all-json-pretty.json").read_text())
+    told = corpus.read(json.dumps(data).encode()).rows
+    bare = corpus.read(json.dumps({**data, "args": []}).encode()).rows
+    moves = ("all_to_all", "all_to_all_v")  # of one result the half in place is no number: it would tell all_gather
+    assert {row.candidates for row in bare} == {moves, ("all_gather", *moves)}
+    assert {(row.seconds, row.nbytes, row.ranks) for row in bare} == {
+        (row.seconds, row.nbytes, row.ranks) for row in told
+    }
 
 
 def test_json_with_strings_for_numbers() -> None:

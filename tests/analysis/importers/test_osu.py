@@ -208,6 +208,10 @@ def test_rows_after_missing_ones_may_be_of_another_table_unless_dots_say_what_is
     assert [one.line for one in found.rows] == [3, 4]
     assert [one.line for one in found.skipped] == [5, 6]
     assert len(read(*first, "...", rows(64, "5.00", "5.10")).rows) == 4
+    # Who says the operation says that the log is of one table; another one does not.
+    assert len(read(*first, rows(64, "5.00", "5.10"), facts=Facts(operation="all_reduce")).rows) == 4
+    assert len(read(*first, rows(64, "5.00", "5.10"), facts=Facts(operation="broadcast")).rows) == 2
+    assert "--operation all_reduce" in found.skipped[0].reason
     # A line that was garbled stands for the row that is missing.
     assert len(read(*first, "16 node01 NCCL INFO hello", rows(32, "5.00", "5.10")).rows) == 4
 

@@ -110,7 +110,7 @@ def test_tables_of_2020_need_to_be_told_their_collective(operation: str | None) 
     found = read(heading, row, facts=Facts(operation=operation))
     assert [one.operation for one in found.rows] == ([operation] if operation else [])
     assert [one.reason for one in found.skipped] == (
-        [] if operation else ["the table does not say which collective it is of"]
+        [] if operation else ["the table does not say which collective it is of: say --operation"]
     )
 
 
