@@ -44,7 +44,7 @@ def judge(
     Returns
     -------
     list of Finding
-        Simulated records give a finding of their own with a marker, behind the claim's.
+        Simulated and emulated records give findings of their own with a marker, behind the claim's.
     """
     records = Records(results, include_unstable=include_unstable)
     chosen = tiers or Tiers()

@@ -21,12 +21,14 @@ from collmark.analysis.report.scatter import launches_for
 from collmark.core.case import Buffers, Cadence, Form, Scheduling
 from collmark.core.disturbance import findings as disturbances
 from collmark.core.errors import one_line
-from collmark.core.marker import NO_MEASUREMENT, Marker
+from collmark.core.marker import NO_MEASUREMENT, Marker, measured_words
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Status
 from collmark.core.units import format_nbytes
 
 LOCAL_TIERS = ("loopback", "shared-memory")
+INSTEAD = {Marker.TEST: "with a GPU for each rank", Marker.EMULATED: "between hosts that a network joins"}
+"""What to do where all figures are of an arrangement."""
 WANTED = 0.05
 """Relative half-width that is good enough for most uses, as the default precision is."""
 VERBS: dict[Verdict, str] = {Verdict.FAILS: "fail", Verdict.INCONCLUSIVE: "inconclusive", Verdict.HOLDS: "hold"}
@@ -108,7 +110,7 @@ def _said_before(marker: str | None) -> str:
     """Return how a sentence begins whose figures are not measured by collmark; empty where they are."""
     if not marker:
         return ""
-    return f"{marker}: " if marker == Marker.IMPORTED else f"{marker}, not measured: "
+    return f"{marker}: " if marker == Marker.IMPORTED else f"{marker}, not {measured_words(marker)}: "
 
 
 def _leading(fit: Fit) -> str:
@@ -116,7 +118,7 @@ def _leading(fit: Fit) -> str:
     size = fit.half_size
     half = "" if size is None or size.value is None else f", half of it at {nbytes_words(size.value, *_ends(size))}"
     weak = f" (weakly known: {asymptote.weak})" if asymptote is not None and asymptote.weak else ""
-    where = "" if series.simulated else f" over {series.tier_words}"
+    where = "" if series.marker == Marker.SIMULATED else f" over {series.tier_words}"
     what = f"{_said_before(series.marker)}{series.operation}{where}"
     variant = "".join(f", {words}" for words in _variant(series) if words)
     return (
@@ -255,9 +257,10 @@ def _failed(_material: Material, records: list[Record]) -> str:
 
 
 def _tested(_material: Material, records: list[Record]) -> str:
-    if any(record.marker is not Marker.TEST for record in records):
+    marker, *others = {record.marker for record in records}
+    if marker is None or others or marker not in INSTEAD:
         return ""
-    return f"Measure with a GPU for each rank: {NO_MEASUREMENT[Marker.TEST]}."
+    return f"Measure {INSTEAD[marker]}: {NO_MEASUREMENT[marker]}."
 
 
 def _scheduler(_material: Material, records: list[Record]) -> str:

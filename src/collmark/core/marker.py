@@ -16,6 +16,8 @@ class Marker(StrEnum):
     SIMULATED = "SIMULATED"
     TEST = "TEST"
     """Of an arrangement that is there to test in."""
+    EMULATED = "EMULATED"
+    """Of links that stand for others."""
     IMPORTED = "IMPORTED"
     """Another tool measured, and its log was read."""
 
@@ -23,18 +25,29 @@ class Marker(StrEnum):
 NO_MEASUREMENT = {
     Marker.SIMULATED: "a simulation gave these figures",
     Marker.TEST: "ranks shared a GPU, an arrangement to test in",
+    Marker.EMULATED: "the hosts are network namespaces of one machine, and their links emulated",
 }
 """What is behind each marker of figures that are no measurement, in words."""
+
+
+def measured_words(marker: str) -> str:
+    """Return what figures with a marker are not: in emulation something was measured, and no real link.
+
+    >>> measured_words(Marker.SIMULATED), measured_words(Marker.EMULATED)
+    ('measured', 'measured over real links')
+    """
+    return "measured over real links" if marker == Marker.EMULATED else "measured"
 
 
 def banner(markers: Iterable[Marker | None]) -> str:
     """Return what stands above everything where some figures are not measurements of collmark; empty where all are."""
     known = list(dict.fromkeys(markers))
-    some = "Figures marked so were not measured" if None in known else "No figure here was measured"
+    some = "Figures marked so were not" if None in known else "No figure here was"
     sentences = [
         "IMPORTED. Figures marked so are those of other tools, read from their logs, with their own statistics."
         if marker is Marker.IMPORTED
-        else f"{marker}. {some}: {NO_MEASUREMENT[marker]}; such figures decide nothing about any machine."
+        else f"{marker}. {some} {measured_words(marker)}: {NO_MEASUREMENT[marker]}; such figures decide nothing about "
+        "any machine."
         for marker in known
         if marker is not None
     ]

@@ -185,6 +185,10 @@ class Evidence(_Stored, frozen=True, kw_only=True):
     tier: Annotated[Tier, meaning("class of the slowest link the ranks communicate over")]
     fabric: Annotated[Fabric | None, meaning("RDMA fabric")] = None
     because: Annotated[list[str], meaning("facts that the tier is derived from")] = []
+    emulated: Annotated[
+        bool,
+        meaning("the ranks' hosts are namespaces of one machine: their links stand for others, and decide no claim"),
+    ] = False
 
 
 class ClockModel(_Stored, frozen=True, kw_only=True):
@@ -293,7 +297,9 @@ class Record(_Stored, frozen=True, kw_only=True):
         """What is said wherever its figures stand; None where they are a measurement of ours."""
         if self.imported is not None or self.simulated:
             return Marker.SIMULATED if self.simulated else Marker.IMPORTED
-        return Marker.TEST if self.evidence.tier is Tier.SHARED_GPU else None
+        if self.evidence.tier is Tier.SHARED_GPU:
+            return Marker.TEST
+        return Marker.EMULATED if self.evidence.emulated else None
 
     @property
     def oversubscribed(self) -> bool:

@@ -1,0 +1,108 @@
+"""Raw TCP over a link: a plain program of sockets, the truth that a backend's figures are held against.
+
+``raw_tcp.py receive ADDRESS`` on one host, then ``raw_tcp.py send ADDRESS NBYTES:COUNT ...`` on another. The receiver
+times a one-way stream of so many messages of each size, and prints its rate. Only the standard library is loaded.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collmark.bench.emulated.hosts import Hosts
+
+PORT = 7000
+HEADER = struct.Struct("<qq")
+SKIPPED = 0.1  # of a stream, before the clock starts: the head start of a full bucket, TCP's slow start
+LEAST_MESSAGES = 2
+READY = "ready\n"
+START_SECONDS = 30.0
+
+
+def measure_raw(hosts: Hosts, network: str, sizes: Sequence[int], seconds: float) -> dict[int, float]:
+    """Return the rate of payload in B/s of a one-way stream from host 0 to host 1, by message size in B.
+
+    Parameters
+    ----------
+    hosts : Hosts
+        At least two.
+    network : str
+        One of theirs.
+    sizes : sequence of int
+        Bytes a message.
+    seconds : float
+        That each size should take.
+    """
+    own = [sys.executable, "-I", "-S", __file__]
+    address = hosts.address(network, 1)
+    due = hosts.networks[network].link.rate * seconds
+    counts = [f"{nbytes}:{max(LEAST_MESSAGES, round(due / nbytes))}" for nbytes in sizes]
+    patience = START_SECONDS + 10 * len(sizes) * seconds
+    with subprocess.Popen(
+        [*hosts.words(1), *own, "receive", address], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as receiver:
+        assert receiver.stdout is not None, "a pipe was asked for"
+        try:
+            assert receiver.stdout.readline() == READY, "it listens"
+            subprocess.run([*hosts.words(0), *own, "send", address, *counts], check=True, timeout=patience)
+            lines = receiver.communicate(timeout=START_SECONDS)[0].splitlines()
+        finally:
+            receiver.kill()
+    return {int(nbytes): float(rate) for nbytes, rate in (line.split() for line in lines)}
+
+
+def receive(address: str) -> Mapping[int, float]:
+    """Serve one sender, and return the rate of payload in B/s by message size in B."""
+    with socket.create_server((address, PORT)) as server:
+        sys.stdout.write(READY)
+        sys.stdout.flush()
+        connection, _peer = server.accept()
+    rates = {}
+    with connection:
+        while header := connection.recv(HEADER.size, socket.MSG_WAITALL):
+            nbytes, count = HEADER.unpack(header)
+            rates[nbytes] = _rate(connection, nbytes * count)
+            connection.sendall(b"+")
+    return rates
+
+
+def _rate(connection: socket.socket, total: int) -> float:
+    room = memoryview(bytearray(1 << 20))
+    came = since = 0
+    began = 0.0
+    while came < total:
+        came += connection.recv_into(room[: total - came])
+        if not since and came >= SKIPPED * total:
+            since, began = came, time.monotonic()
+    return (came - since) / (time.monotonic() - began)
+
+
+def send(address: str, streams: Sequence[tuple[int, int]]) -> None:
+    """Send streams of `count` messages of `nbytes`, each behind the receipt of the one before."""
+    with socket.create_connection((address, PORT)) as connection:
+        for nbytes, count in streams:
+            message = bytes(nbytes)
+            connection.sendall(HEADER.pack(nbytes, count))
+            for _message in range(count):
+                connection.sendall(message)
+            connection.recv(1, socket.MSG_WAITALL)
+
+
+def main() -> None:
+    """Be one end."""
+    if sys.argv[1] == "receive":
+        for nbytes, rate in receive(sys.argv[2]).items():
+            sys.stdout.write(f"{nbytes} {rate!r}\n")
+    else:
+        streams = [tuple(map(int, word.split(":"))) for word in sys.argv[3:]]
+        send(sys.argv[2], [(nbytes, count) for nbytes, count in streams])
+
+
+if __name__ == "__main__":
+    main()
