@@ -7,7 +7,7 @@ import msgspec
 MTU = 1500  # B, as Ethernet's
 HEADERS = 66  # B a packet: Ethernet 14, IPv4 20, TCP 20, its time stamps 12
 LARGEST_FRAME = MTU + 14
-PATIENCE = 300e-6  # s that a timer may come late without a loss of rate
+PATIENCE = 1e-3  # s that a timer may come late without a loss of rate
 QUEUE = 2**20  # B that wait for their turn: more than a sender may have waiting, so that nothing is dropped
 
 

@@ -1,12 +1,15 @@
 """Raw TCP over a link: a plain program of sockets, the truth that a backend's figures are held against.
 
 ``raw_tcp.py receive ADDRESS`` on one host, then ``raw_tcp.py send ADDRESS NBYTES:COUNT ...`` on another. The receiver
-times a one-way stream of so many messages of each size, and prints its rate. Only the standard library is loaded.
+times one-way streams of so many messages of each size, and prints their median rate. Only the standard library is loaded.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import socket
+import statistics
 import struct
 import subprocess
 import sys
@@ -21,12 +24,13 @@ PORT = 7000
 HEADER = struct.Struct("<qq")
 SKIPPED = 0.1  # of a stream, before the clock starts: the head start of a full bucket, TCP's slow start
 LEAST_MESSAGES = 2
+STREAMS = 5
 READY = "ready\n"
 START_SECONDS = 30.0
 
 
 def measure_raw(hosts: Hosts, network: str, sizes: Sequence[int], seconds: float) -> dict[int, float]:
-    """Return the rate of payload in B/s of a one-way stream from host 0 to host 1, by message size in B.
+    """Return the rate of payload in B/s of one-way streams from host 0 to host 1, their median, by message size in B.
 
     Parameters
     ----------
@@ -37,12 +41,12 @@ def measure_raw(hosts: Hosts, network: str, sizes: Sequence[int], seconds: float
     sizes : sequence of int
         Bytes a message.
     seconds : float
-        That each size should take.
+        That all streams of a size should take.
     """
     own = [sys.executable, "-I", "-S", __file__]
     address = hosts.address(network, 1)
-    due = hosts.networks[network].link.rate * seconds
-    counts = [f"{nbytes}:{max(LEAST_MESSAGES, round(due / nbytes))}" for nbytes in sizes]
+    due = hosts.networks[network].link.rate * seconds / STREAMS
+    counts = [f"{nbytes}:{max(LEAST_MESSAGES, round(due / nbytes))}" for nbytes in sizes] * STREAMS
     patience = START_SECONDS + 10 * len(sizes) * seconds
     with subprocess.Popen(
         [*hosts.words(1), *own, "receive", address], stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -58,18 +62,18 @@ def measure_raw(hosts: Hosts, network: str, sizes: Sequence[int], seconds: float
 
 
 def receive(address: str) -> Mapping[int, float]:
-    """Serve one sender, and return the rate of payload in B/s by message size in B."""
+    """Serve one sender, and return the median rate of payload in B/s by message size in B."""
     with socket.create_server((address, PORT)) as server:
         sys.stdout.write(READY)
         sys.stdout.flush()
         connection, _peer = server.accept()
-    rates = {}
+    rates: dict[int, list[float]] = {}
     with connection:
         while header := connection.recv(HEADER.size, socket.MSG_WAITALL):
             nbytes, count = HEADER.unpack(header)
-            rates[nbytes] = _rate(connection, nbytes * count)
+            rates.setdefault(nbytes, []).append(_rate(connection, nbytes * count))
             connection.sendall(b"+")
-    return rates
+    return {nbytes: statistics.median(found) for nbytes, found in rates.items()}
 
 
 def _rate(connection: socket.socket, total: int) -> float:
@@ -95,7 +99,9 @@ def send(address: str, streams: Sequence[tuple[int, int]]) -> None:
 
 
 def main() -> None:
-    """Be one end."""
+    """Be one end, before whatever else wants the processor, as ranks at SCHED_FIFO are."""
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     if sys.argv[1] == "receive":
         for nbytes, rate in receive(sys.argv[2]).items():
             sys.stdout.write(f"{nbytes} {rate!r}\n")

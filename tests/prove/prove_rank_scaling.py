@@ -90,8 +90,7 @@ def measure(ranks: int, folder: Path, launches: int = LAUNCHES) -> Scaling:
     """Run all_reduce with a rank on each of so many hosts, and count what each sends."""
     with emulated_hosts(ranks, [NETWORK]) as hosts:
         before = hosts.counters(NETWORK.name)
-        emulation = emulated.Emulation(backend="gloo", launches=launches, plan=PLAN)
-        emulated.measure_over(hosts, emulation, {NETWORK.name: folder})
+        emulated.measure_over(hosts, {NETWORK.name: PLAN}, {NETWORK.name: folder}, launches=launches)
         counted = [after.since(first) for after, first in zip(hosts.counters(NETWORK.name), before, strict=True)]
     records = tuple(RunFolder(folder).records())
     moved = sum(calls(record) * record.case.nbytes for record in records)

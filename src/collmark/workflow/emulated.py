@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 
 from collmark.analysis.ratio import ratio
+from collmark.bench import scheduling
 from collmark.bench.backends.mpi_library import MPICH, choose
 from collmark.bench.emulated.hosts import Hosts
 from collmark.bench.emulated.link import Link, Network
@@ -21,7 +23,7 @@ from collmark.bench.emulated.raw_tcp import measure_raw
 from collmark.core.errors import UnavailableError
 from collmark.core.estimate import Estimate
 from collmark.core.sweep import parse_sweep
-from collmark.core.units import Seconds
+from collmark.core.units import KIB, Seconds
 from collmark.workflow.claims import Judgement, Wanted, judge_claims
 from collmark.workflow.fit import fit_runs, load_runs
 
@@ -29,33 +31,15 @@ MEGABIT = 1e6 / 8  # B/s
 FAST, SLOW = "fast", "slow"
 GAP = 18
 """How often the demonstration's slow network goes into its fast one: the ratio of the claim that it judges."""
-SLOW_RATE = 50 * MEGABIT
+SLOW_RATE = 20 * MEGABIT
 OPERATION = "stream"
+MESSAGES = 4
+LONG = 50
+"""Buckets to a call: its head start is then at most 2 %, and that of the largest size 0.5 %."""
 RAW_FILE = "raw-tcp.json"
-RAW_SECONDS: Seconds = 1.0
+RAW_SECONDS: Seconds = 2.0
 PATIENCE: Seconds = 300.0
 """After which a launch is given up."""
-
-
-class Emulation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is measured over every network of some emulated hosts.
-
-    Attributes
-    ----------
-    backend : str
-        gloo, or mpi with MPICH.
-    launches : int
-        Over each network, in turn.
-    plan : dict
-        Fields of a plan file, placements apart.
-    raw : tuple of int
-        Message sizes in B of raw TCP; none is measured where there are none.
-    """
-
-    backend: str
-    launches: int
-    plan: dict[str, Any]
-    raw: tuple[int, ...] = ()
 
 
 class TierRatio(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,30 +68,43 @@ def two_networks(gap: float = GAP) -> tuple[Network, Network]:
     )
 
 
-def streams_plan(backend: str, operations: Sequence[str] = (OPERATION,)) -> dict[str, Any]:
-    """Return the fields of a plan whose transfers are long beside the head start that a full bucket gives."""
+def streams_plan(backend: str, link: Link) -> dict[str, Any]:
+    """Return the fields of a plan of streams that are long beside the head start which a full bucket gives each call.
+
+    Three sizes, from that on whose call is `LONG` buckets. The sentinel is a barrier, which is quick.
+    """
+    least = KIB * math.ceil(LONG * link.burst / MESSAGES / KIB)
     return {
-        "operations": list(operations),
-        "sizes": "64KiB:1MiB:x4",
-        "messages": 4,
+        "operations": ["barrier", OPERATION],
+        "sizes": f"{least}:{4 * least}:x2",
+        "messages": MESSAGES,
         "backends": [backend],
-        "case_budget": "1 s",
+        "case_budget": "0.5 s",
+        # The processors idle, and what else runs on them is not to come between: MPI, which polls, would leave them none.
+        "scheduling": "fifo" if backend == "gloo" and not scheduling.refusal() else "other",
     }
 
 
 def measure_over(
-    hosts: Hosts, emulation: Emulation, folders: Mapping[str, Path], told: Callable[[str], None] = lambda _words: None
+    hosts: Hosts,
+    plans: Mapping[str, Mapping[str, Any]],
+    folders: Mapping[str, Path],
+    *,
+    launches: int,
+    told: Callable[[str], None] = lambda _words: None,
 ) -> None:
-    """Measure over each network, launch by launch in turn, and keep raw TCP's rates in the run's folder.
+    """Measure over each network, launch by launch in turn.
 
     Parameters
     ----------
     hosts : Hosts
         One rank runs on each.
-    emulation : Emulation
-        What to measure.
+    plans : mapping of str to mapping
+        By network the fields of a plan file, placements apart; of one backend, gloo, or mpi with MPICH.
     folders : mapping of str to Path
-        The run of each network, to be made.
+        By network its run, to be made.
+    launches : int
+        Over each.
     told : callable
         Hears what comes next.
 
@@ -116,24 +113,27 @@ def measure_over(
     MeasurementError, UnavailableError
         If a launch fails, or there is no MPICH.
     """
-    library, mpiexec = _mpich() if emulation.backend == "mpi" else ("", "")
+    is_mpi = any(plan["backends"] == ["mpi"] for plan in plans.values())
+    library, mpiexec = _mpich() if is_mpi else ("", "")
     with tempfile.TemporaryDirectory(prefix="collmark-emulated-") as name:
-        for launch in range(1, emulation.launches + 1):
-            for network, folder in folders.items():
-                told(f"launch {launch} of {emulation.launches} over {network}")
-                plan = Path(name, f"{network}.toml")
-                plan.write_text(_plan_text(emulation.plan, hosts.count, network, library), encoding="utf-8")
-                words = [sys.executable, "-P", "-m", "collmark", "run", str(plan), "--into", str(folder.absolute())]
-                log = Path(name, f"{network}-{launch}.log")
+        for launch in range(1, launches + 1):
+            for network, fields in plans.items():
+                told(f"launch {launch} of {launches} over {network}")
+                plan, log = Path(name, f"{network}.toml"), Path(name, f"{network}-{launch}.log")
+                plan.write_text(_plan_text(fields, hosts.count, network, library), encoding="utf-8")
+                folder = str(folders[network].absolute())
+                words = [sys.executable, "-P", "-m", "collmark", "run", str(plan), "--into", folder]
                 if mpiexec:
                     run_mpich(hosts, network, mpiexec, words, log, PATIENCE)
                 else:
                     run_gloo(hosts, network, words, log, PATIENCE)
-        for network, folder in folders.items():
-            if emulation.raw:
-                told(f"raw TCP over {network}")
-                rates = measure_raw(hosts, network, emulation.raw, RAW_SECONDS)
-                (folder / RAW_FILE).write_text(json.dumps({"EMULATED": True, "bytes_per_second": rates}) + "\n")
+
+
+def keep_raw(hosts: Hosts, network: str, sizes: Sequence[int], folder: Path) -> None:
+    """Measure raw TCP's rates over a network at some message sizes, and keep them beside its run."""
+    rates = measure_raw(hosts, network, sizes, RAW_SECONDS)
+    text = json.dumps({"EMULATED": True, "bytes_per_second": rates})
+    (folder / RAW_FILE).write_text(f"{text}\n", encoding="utf-8")
 
 
 def _mpich() -> tuple[str, str]:
@@ -149,6 +149,11 @@ def _plan_text(fields: Mapping[str, Any], hosts: int, label: str, library: str) 
     known = {**fields, **({"mpi_library": library} if library else {})}
     lines = [f"{name} = {json.dumps(value)}" for name, value in known.items()]
     return "\n".join([*lines, "[[placements]]", f"nodes = {hosts}", f"label = {json.dumps(label)}", ""])
+
+
+def sizes_of(plan: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the message sizes of a plan, in B."""
+    return tuple(parse_sweep(plan["sizes"]))
 
 
 def raw_rate(folder: Path) -> float:
@@ -170,8 +175,3 @@ def verdicts(fast: Path, slow: Path, claims: Sequence[str]) -> Judgement:
     """Return the verdicts on some claims, their tiers taken to be the two networks; the emulated ones are marked."""
     words = [*claims, str(fast), str(slow)]
     return judge_claims(Wanted(words=words, tier_a=f"tcp@{FAST}", tier_b=f"tcp@{SLOW}"))
-
-
-def raw_sizes(plan: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the message sizes of a plan, in B."""
-    return tuple(parse_sweep(plan["sizes"]))
