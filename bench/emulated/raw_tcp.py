@@ -1,7 +1,8 @@
 """Raw TCP over a link: a plain program of sockets, the truth that a backend's figures are held against.
 
 ``raw_tcp.py receive ADDRESS`` on one host, then ``raw_tcp.py send ADDRESS NBYTES:COUNT ...`` on another. The receiver
-times one-way streams of so many messages of each size, and prints their median rate. Only the standard library is loaded.
+times one-way streams of so many messages of each size, and prints their median rate. Only the standard library is
+loaded.
 """
 
 from __future__ import annotations

@@ -55,12 +55,12 @@ such figure decides a claim itself in {kept} (all).
 
 - A run is {launches} launches over each of two networks in turn, a rank on each of two hosts, by mpi (MPICH) in one run
   and gloo in the next. Asymptote: 1/beta of the fit, in each launch, of messages of three sizes, four in flight.
-- The slow network has {slow:g} Mbit/s, the fast one the planted ratio times as much, of whole frames. Raw TCP: the median
-  of five one-way streams of the largest messages, timed at the receiver behind the first tenth, in the same run.
+- The slow network has {slow:g} Mbit/s, the fast one the planted ratio times as much, of whole frames. Raw TCP: the
+  median of five one-way streams of the largest messages, timed at the receiver behind the first tenth, in the same run.
 - A bucket holds the largest frame and what comes in a millisecond, so that it is full again after {pause:.1f} ms at
   most. Between two calls more time passes: each has the same head start, {long:.0f} of which are the shortest call.
-- gloo's ranks and raw TCP run at SCHED_FIFO; MPI's, which poll, do not. What else wanted the processors ({cores} cores):
-  a load average of {load:.1f} in the median, {most_load:.1f} at most.
+- gloo's ranks and raw TCP run at SCHED_FIFO; MPI's, which poll, do not. What all wanted of {cores} cores, these runs
+  included: a load average of {load:.1f} in the median, {most_load:.1f} at most.
 - Error: fitted ratio over raw TCP's, less 1. Half-width: of the 95 % interval over launches, Welch's t on logarithms.
 - Right: a claim of 18 (36) holds where the planted ratio is within a factor of {tolerance}, and fails elsewhere.
 

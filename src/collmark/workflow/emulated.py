@@ -15,7 +15,7 @@ import msgspec
 
 from collmark.analysis.ratio import ratio
 from collmark.bench import scheduling
-from collmark.bench.backends.mpi_library import MPICH, choose
+from collmark.bench.backends.mpi_library import MPICH, VARIABLES, candidates, choose, probe
 from collmark.bench.emulated.hosts import Hosts
 from collmark.bench.emulated.link import Link, Network
 from collmark.bench.emulated.ranks import run_gloo, run_mpich
@@ -80,7 +80,7 @@ def streams_plan(backend: str, link: Link) -> dict[str, Any]:
         "messages": MESSAGES,
         "backends": [backend],
         "case_budget": "0.5 s",
-        # The processors idle, and what else runs on them is not to come between: MPI, which polls, would leave them none.
+        # What else runs here is not to come between: the processors idle. MPI, which polls, would leave it nothing.
         "scheduling": "fifo" if backend == "gloo" and not scheduling.refusal() else "other",
     }
 
@@ -138,7 +138,9 @@ def keep_raw(hosts: Hosts, network: str, sizes: Sequence[int], folder: Path) -> 
 
 def _mpich() -> tuple[str, str]:
     """Return the library and the launcher of the MPICH that there is."""
-    library = choose("", os.environ)
+    is_asked = any(os.environ.get(name) for name in VARIABLES)
+    known = () if is_asked else candidates(os.environ)
+    library = choose(next((name for name, path in known if probe(path).family == MPICH), ""), os.environ)
     if library.family != MPICH or not library.mpiexec:
         raise UnavailableError(f"MPI over emulated links needs MPICH with its mpiexec, and this is {library}")
     return library.path, library.mpiexec
