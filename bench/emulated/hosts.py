@@ -21,12 +21,14 @@ from collmark.core.errors import UnavailableError, one_line
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "unshare": "util-linux", "sh": "dash"}
 END_SECONDS = 5.0
 WHOLE = ("--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
-# The last words answer whoever waits; then the process lasts as long as its standard input.
-SWITCH = "ip link set lo up && echo ready && exec cat"
-# Neighbour discovery of IPv6 would be counted as traffic.
+# Neighbour discovery of IPv6 would be counted as traffic. The last words answer whoever waits; then the process lasts
+# as long as its standard input.
+SWITCH = """
+for kind in all default; do echo 1 2>/dev/null >/proc/sys/net/ipv6/conf/$kind/disable_ipv6; done
+ip link set lo up && echo ready && exec cat
+"""
 HOST = f"""
 hostname "$1" && mount -t tmpfs tmpfs /dev/shm && mount -t sysfs sysfs /sys || exit
-for kind in all default; do echo 1 2>/dev/null >/proc/sys/net/ipv6/conf/$kind/disable_ipv6; done
 {SWITCH}
 """
 COUNTED = {"sent": "tx_bytes", "packets_sent": "tx_packets", "received": "rx_bytes", "packets_received": "rx_packets"}

@@ -93,7 +93,7 @@ def test_emulated_links_give_a_marked_verdict_beside_no_data() -> None:
 def test_a_report_on_emulated_links_says_so_above_and_beside(kind: Format) -> None:
     made = make_report(runs(emulated(curve())), kind)
     assert "EMULATED. No figure here was measured over real links: the hosts are network namespaces" in made.text
-    assert "EMULATED, not measured over real links: all_reduce over tcp takes" in made.text
+    assert "EMULATED, not measured over real links: all_reduce over tcp (gloo" in made.text
     assert made.sentences.next.startswith(
         "Measure between hosts that a network joins: the hosts are network namespaces"
     )

@@ -41,13 +41,15 @@ def show_emulated_tiers(
         raise UsageError(f"--launches {wanted.launches}: with --emulated-tiers a whole number")
     networks, root = emulated.two_networks(), Path(output) if output else None
     folders = {one.name: new_run_path(root, f"{label or 'emulated'}-{one.name}") for one in networks}
-    plan = emulated.streams_plan("gloo", ("stream", "ping_pong"))
-    emulation = emulated.Emulation(backend="gloo", launches=wanted.launches, plan=plan, raw=emulated.raw_sizes(plan))
+    plans = {one.name: emulated.streams_plan("gloo", one.link) for one in networks}
     with _stopped_in_words(folders):
         with emulated_hosts(HOSTS, networks) as hosts:
             rates = ", ".join(f"{one.name} {8e-6 * one.link.rate:g} Mbit/s" for one in networks)
             terminal.say(f"{EMULATED}: {HOSTS} hosts, networks {rates}, about a minute")
-            emulated.measure_over(hosts, emulation, folders, terminal.say)
+            emulated.measure_over(hosts, plans, folders, launches=wanted.launches, told=terminal.say)
+            for name, plan in plans.items():
+                terminal.say(f"raw TCP over {name}")
+                emulated.keep_raw(hosts, name, emulated.sizes_of(plan), folders[name])
         _conclude(terminal, folders, as_json=as_json)
 
 

@@ -18,7 +18,7 @@ def test_a_bucket_holds_the_largest_frame_and_what_comes_while_a_timer_is_late(m
 
 
 def test_tc_is_told_bits() -> None:
-    assert Link(rate=50 * MEGABIT).discipline.startswith("tbf rate 50000000bit burst 3389 ")
+    assert Link(rate=50 * MEGABIT).discipline.startswith("tbf rate 50000000bit burst 7764 ")
 
 
 def test_counters_are_told_since_a_moment_and_without_headers() -> None:
