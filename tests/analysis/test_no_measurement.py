@@ -10,7 +10,7 @@ import pytest
 from tests.analysis.claims.links import GB, finding, findings, link, runs
 from tests.analysis.made import curve, replaced, results_of
 
-from collmark.analysis.claims.finding import Verdict
+from collmark.analysis.claims.finding import Finding, Verdict
 from collmark.analysis.claims.table import load_table
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import fit_frame
@@ -78,14 +78,17 @@ def test_emulated_links_are_fitted_and_marked() -> None:
 def test_emulated_links_give_a_marked_verdict_beside_no_data() -> None:
     table = load_table()
     fast, slow = (link("tcp", rate=rate * GB, label=label) for rate, label in ((900, "fast"), (50, "slow")))
-    on = {"a": "tcp@fast", "b": "tcp@slow"}
-    assert findings(table, "gap-18x", runs(fast, slow), **on)[0].verdict is Verdict.HOLDS
-    own, marked = findings(table, "gap-18x", runs(emulated(fast), emulated(slow)), **on)
+
+    def judged(*groups: list[Record]) -> list[Finding]:
+        return findings(table, "gap-18x", runs(*groups), a="tcp@fast", b="tcp@slow")
+
+    assert judged(fast, slow)[0].verdict is Verdict.HOLDS
+    own, marked = judged(emulated(fast), emulated(slow))
     assert (own.verdict, own.marker) == (Verdict.NO_DATA, "")
     assert own.by.endswith("; emulated ones decide nothing")
     assert (marked.verdict, marked.marker) == (Verdict.HOLDS, "emulated")
     # A real link is no side of a ratio with an emulated one.
-    (alone,) = findings(table, "gap-18x", runs(emulated(fast), slow), **on)
+    (alone,) = judged(emulated(fast), slow)
     assert (alone.verdict, alone.marker) == (Verdict.NO_DATA, "")
 
 

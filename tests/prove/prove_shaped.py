@@ -8,6 +8,7 @@ is the ratio of raw TCP's rates, measured in the same run. A small form runs wit
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import sys
@@ -81,9 +82,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def error(self) -> float:
-        """Fitted over raw, less 1."""
-        assert self.found.fitted is not None, "there are several launches"
-        return self.found.fitted.value / self.found.raw - 1
+        """Fitted over raw, less 1; infinite where nothing could be fitted."""
+        return math.inf if self.found.fitted is None else self.found.fitted.value / self.found.raw - 1
 
     @property
     def is_near(self) -> bool:
@@ -93,9 +93,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def covers(self) -> bool:
         """Whether the interval, widened by the model error, holds raw TCP's ratio."""
-        assert self.found.fitted is not None, "there are several launches"
-        widened = 1 + MODEL_ERROR
-        return self.found.fitted.lower / widened <= self.found.raw <= self.found.fitted.upper * widened
+        fitted, widened = self.found.fitted, 1 + MODEL_ERROR
+        return fitted is not None and fitted.lower / widened <= self.found.raw <= fitted.upper * widened
 
 
 def measure(hosts: Hosts, planted: float, backend: str, folder: Path, launches: int = LAUNCHES) -> Row:
@@ -106,8 +105,8 @@ def measure(hosts: Hosts, planted: float, backend: str, folder: Path, launches: 
     folders = {network.name: folder / network.name for network in networks}
     plans = {network.name: emulated.streams_plan(backend, network.link) for network in networks}
     emulated.measure_over(hosts, plans, folders, launches=launches)
-    for network, plan in plans.items():
-        emulated.keep_raw(hosts, network, emulated.sizes_of(plan)[-1:], folders[network])
+    for name, plan in plans.items():
+        emulated.keep_raw(hosts, name, emulated.sizes_of(plan)[-1:], folders[name])
     fast, slow = folders.values()
     findings = emulated.verdicts(fast, slow, list(CLAIMS)).findings
     marked = {finding.claim: finding.verdict for finding in findings if finding.marker == "emulated"}

@@ -106,7 +106,7 @@ def ratio_words(found: TierRatio) -> str:
     """Return the ratio of two emulated networks, by raw TCP and by the fits."""
     fitted = found.fitted
     interval = (
-        "one launch: no interval"
+        "too few launches: no interval"
         if fitted is None
         else f"{fitted.value:.2f} [{fitted.lower:.2f}, {fitted.upper:.2f}], 95 % over {fitted.count} launches"
     )

@@ -50,7 +50,7 @@ class TierRatio(msgspec.Struct, frozen=True, kw_only=True):
     raw : float
         By raw TCP.
     fitted : Estimate or None
-        By the asymptotes of the fits, over launches; None for one launch.
+        By the asymptotes of the fits, over launches; None where fewer than two of a network could be fitted.
     asymptotes : tuple of (tuple of float)
         Of A and B, in each launch, B/s.
     """
@@ -164,13 +164,16 @@ def raw_rate(folder: Path) -> float:
     return float(rates[max(rates, key=int)])
 
 
-def ratio_of(fast: Path, slow: Path, operation: str = OPERATION) -> TierRatio:
+def ratio_of(fast: Path, slow: Path) -> TierRatio:
     """Return how far apart two networks are, by raw TCP and by the fits of their runs."""
-    found = []
-    for folder in (fast, slow):
-        (fit,) = (fit for fit in fit_runs(load_runs([str(folder)])).fits if fit.series.operation == operation)
-        found.append(fit.asymptote.per_launch if fit.asymptote is not None else ())
-    return TierRatio(raw=raw_rate(fast) / raw_rate(slow), fitted=ratio(*found), asymptotes=(found[0], found[1]))
+    over, under = _asymptotes(fast), _asymptotes(slow)
+    return TierRatio(raw=raw_rate(fast) / raw_rate(slow), fitted=ratio(over, under), asymptotes=(over, under))
+
+
+def _asymptotes(folder: Path) -> tuple[float, ...]:
+    """Return 1/beta of the launches that could be fitted."""
+    fits = fit_runs(load_runs([str(folder)])).fits
+    return fits[0].asymptote.per_launch if fits and fits[0].asymptote is not None else ()
 
 
 def verdicts(fast: Path, slow: Path, claims: Sequence[str]) -> Judgement:

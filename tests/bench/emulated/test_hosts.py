@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from collmark.bench.emulated import hosts as module
 from collmark.bench.emulated.hosts import Hosts, emulated_hosts, refusal
 from collmark.bench.emulated.link import Link, Network
 from collmark.core.errors import UnavailableError
@@ -159,11 +159,11 @@ def test_what_cannot_be_made_is_one_line() -> None:
 def test_where_it_cannot_be_done_is_said_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch, name: str, value: object, words: str
 ) -> None:
-    monkeypatch.setattr(module.sys, "platform", "linux")
-    monkeypatch.setattr(module.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(module.shutil, "which", lambda name: name)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
     assert refusal() == ""
-    monkeypatch.setattr(f"{module.__name__}.{name}", value)
+    monkeypatch.setattr(name, value)
     with pytest.raises(UnavailableError, match="hosts cannot be emulated here"), emulated_hosts(2, [LAN]):
         pass
     assert re.search(words, refusal())
