@@ -116,7 +116,8 @@ def _run(commands: Sequence[tuple[list[str], dict[str, str]]], log: Path, patien
                 said = one_line(last_line(logs[failed]))
                 raise MeasurementError(f"rank {failed} of the emulated launch ended with {statuses[failed]}: {said}")
             if time.monotonic() > deadline:
-                raise MeasurementError(f"the emulated launch was not over after {patience:g} s: see {log}")
+                said = one_line(last_line(log))
+                raise MeasurementError(f"the emulated launch was not over after {patience:g} s: {said}")
             time.sleep(POLL)
     finally:
         for process in processes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 from collections.abc import Callable
@@ -45,16 +44,6 @@ def test_it_shows_fits_a_ratio_and_a_verdict_all_of_them_marked(start: Start, tm
     assert "EMULATED. No figure here was measured over real links" in text
     assert text.count("<h3>EMULATED: ") == text.count("<h3>") > 0
     assert links() == before
-
-
-def test_for_machines_it_is_one_object(start: Start, tmp_path: Path) -> None:
-    program = start(*collmark("demo", "--emulated-tiers", "--launches", "1", "--output", "results", "--json"))
-    assert program.end(200) == 0, program.errors
-    (told,) = map(json.loads, program.lines)
-    assert (told["event"], told["marker"]) == ("emulated", "EMULATED")
-    assert Path(tmp_path, told["file"]).exists()
-    assert told["ratio"]["raw"] > 1
-    assert [finding["marker"] for finding in told["findings"]] == ["", "", "emulated"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
