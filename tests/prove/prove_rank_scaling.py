@@ -36,7 +36,9 @@ PLAN = {
     "backends": ["gloo"],
     "case_budget": "2 s",
     "precision": "2%",
+    "scheduling": emulated.scheduling_class("gloo"),
 }
+COUNTERS_FILE = "counters.json"
 CHECKS = 2  # calls of a case beside those that are counted in its record: one before, one after
 NEAR = 0.02  # of the law, for control traffic and acknowledgements that payload alone does not explain
 
@@ -92,6 +94,7 @@ def measure(ranks: int, folder: Path, launches: int = LAUNCHES) -> Scaling:
         before = hosts.counters(NETWORK.name)
         emulated.measure_over(hosts, {NETWORK.name: PLAN}, {NETWORK.name: folder}, launches=launches)
         counted = [after.since(first) for after, first in zip(hosts.counters(NETWORK.name), before, strict=True)]
+    (folder / COUNTERS_FILE).write_text(msgspec.json.encode(counted).decode() + "\n", encoding="utf-8")
     records = tuple(RunFolder(folder).records())
     moved = sum(calls(record) * record.case.nbytes for record in records)
     return Scaling(ranks=ranks, factors=tuple(one.payload_sent / moved for one in counted), records=records)
@@ -184,25 +187,26 @@ def is_ring(found: Sequence[Scaling]) -> bool:
     return explained == {name: name == "ring" for name in LAWS}
 
 
-def scalings(launches: int) -> Iterator[Scaling]:
-    """Yield all numbers of ranks."""
-    with tempfile.TemporaryDirectory() as name:
-        for ranks in RANKS:
-            yield measure(ranks, Path(name, f"{ranks}"), launches)
+def scalings(launches: int, folder: Path) -> Iterator[Scaling]:
+    """Yield all numbers of ranks, each a run in a folder."""
+    for ranks in RANKS:
+        yield measure(ranks, folder / f"{ranks}-ranks", launches)
 
 
 def main() -> int:
     """Make the runs, print the page, and return 1 where the counters speak against a ring."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--launches", type=int, default=LAUNCHES, help=f"the page is kept at {LAUNCHES}")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the runs and what was counted there")
     options = parser.parse_args()
     if reason := refusal():
         print(f"not proven here: {reason}", file=sys.stderr)
         return 3
     found: list[Scaling] = []
-    for one in scalings(options.launches):
-        found.append(one)
-        print(f"{one.ranks} ranks: {ends(one.factors)}", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        for one in scalings(options.launches, options.keep or Path(name)):
+            found.append(one)
+            print(f"{one.ranks} ranks: {ends(one.factors)}", file=sys.stderr, flush=True)
     is_proven = is_ring(found)
     text = TEXT.format(
         verdict="PASS" if is_proven else "FAIL",

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from collmark.core.placement import Tier
+
 if TYPE_CHECKING:
     from collmark.core.record import Record
 
@@ -20,6 +22,17 @@ class Marker(StrEnum):
     """Of links that stand for others."""
     IMPORTED = "IMPORTED"
     """Another tool measured, and its log was read."""
+
+
+def marker_of(record: Record) -> Marker | None:
+    """Return the marker of a record; None where it is a measurement of ours."""
+    if record.simulated:
+        return Marker.SIMULATED
+    if record.imported is not None:
+        return Marker.IMPORTED
+    if record.evidence.emulated:
+        return Marker.EMULATED
+    return Marker.TEST if record.evidence.tier is Tier.SHARED_GPU else None
 
 
 NO_MEASUREMENT = {

@@ -80,9 +80,16 @@ def streams_plan(backend: str, link: Link) -> dict[str, Any]:
         "messages": MESSAGES,
         "backends": [backend],
         "case_budget": "0.7 s",
-        # What else runs here is not to come between: the processors idle. MPI, which polls, would leave it nothing.
-        "scheduling": "fifo" if backend == "gloo" and not scheduling.refusal() else "other",
+        "scheduling": scheduling_class(backend),
     }
+
+
+def scheduling_class(backend: str) -> str:
+    """Return the class that ranks of a backend run at: FIFO where that keeps other work out, and leaves it something.
+
+    The processors idle, so that whoever comes first takes little. Ranks of MPI poll, and would take everything.
+    """
+    return "fifo" if backend == "gloo" and not scheduling.refusal() else "other"
 
 
 def measure_over(
