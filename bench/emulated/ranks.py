@@ -31,17 +31,10 @@ def run_gloo(hosts: Hosts, network: str, words: Sequence[str], log: Path, patien
         Where, and over which network.
     words : sequence of str
         The command line.
-    log : Path
-        Takes what rank 0 prints; the others have logs beside it.
-    patience : float
-        Seconds after which it is ended.
-
-    Raises
-    ------
-    MeasurementError
-        If a rank fails, or they take longer.
+    log, patience
+        As for :func:`run_together`.
     """
-    shared = _clean(os.environ) | {
+    shared = {
         "WORLD_SIZE": str(hosts.count),
         "LOCAL_RANK": "0",
         "LOCAL_WORLD_SIZE": "1",
@@ -49,7 +42,8 @@ def run_gloo(hosts: Hosts, network: str, words: Sequence[str], log: Path, patien
         "MASTER_PORT": "29500",
         "COLLMARK_SECRET": secrets.token_hex(16),
     }
-    _run([([*hosts.words(rank), *words], shared | {"RANK": str(rank)}) for rank in range(hosts.count)], log, patience)
+    commands = [[*hosts.words(rank), *words] for rank in range(hosts.count)]
+    run_together(commands, [shared | {"RANK": str(rank)} for rank in range(hosts.count)], log, patience)
 
 
 def run_mpich(hosts: Hosts, network: str, mpiexec: str, words: Sequence[str], log: Path, patience: float) -> None:
@@ -71,7 +65,7 @@ def run_mpich(hosts: Hosts, network: str, mpiexec: str, words: Sequence[str], lo
     reach.chmod(0o755)
     launcher = [mpiexec, "-localhost", hosts.switch_address(network), "-launcher", "rsh", "-launcher-exec", str(reach)]
     placed = ["-hosts", ",".join(addresses), "-n", str(hosts.count), "-ppn", "1"]
-    environment = _clean(os.environ) | {
+    environment = {
         "COLLMARK_CONTROL_HOST": addresses[0],
         "COLLMARK_SECRET": secrets.token_hex(16),
         "UCX_TLS": "tcp,self",
@@ -79,7 +73,7 @@ def run_mpich(hosts: Hosts, network: str, mpiexec: str, words: Sequence[str], lo
         "FI_PROVIDER": "tcp",
         "FI_TCP_IFACE": network,
     }
-    _run([([*hosts.switch_words(), *launcher, *placed, *words], environment)], log, patience)
+    run_together([[*hosts.switch_words(), *launcher, *placed, *words]], [environment], log, patience)
 
 
 def _clean(environ: Mapping[str, str]) -> dict[str, str]:
@@ -92,18 +86,35 @@ def _clean(environ: Mapping[str, str]) -> dict[str, str]:
     return kept | {"OMP_NUM_THREADS": "1"}
 
 
-def _run(commands: Sequence[tuple[list[str], dict[str, str]]], log: Path, patience: float) -> None:
-    """Run commands together until all have ended well, one has not, or the time is over."""
+def run_together(
+    commands: Sequence[Sequence[str]], environments: Sequence[Mapping[str, str]], log: Path, patience: float
+) -> None:
+    """Run commands until all have ended well, one has not, or the time is over; none is left running.
+
+    Parameters
+    ----------
+    commands, environments : sequence
+        Command lines, and what is added to the environment of each, launchers' words taken out.
+    log : Path
+        Takes what the first prints; the others have logs beside it.
+    patience : float
+        Seconds after which they are ended.
+
+    Raises
+    ------
+    MeasurementError
+        If one fails, or they take longer.
+    """
     deadline = time.monotonic() + patience
     logs = [log if not number else log.with_suffix(f".{number}{log.suffix}") for number in range(len(commands))]
     processes: list[subprocess.Popen[bytes]] = []
     try:
-        for (words, environment), own in zip(commands, logs, strict=True):
+        for words, environment, own in zip(commands, environments, logs, strict=True):
             with own.open("wb") as output:
                 processes.append(
                     subprocess.Popen(
                         words,
-                        env=environment,
+                        env=_clean(os.environ) | environment,
                         stdin=subprocess.DEVNULL,
                         stdout=output,
                         stderr=subprocess.STDOUT,
@@ -114,10 +125,10 @@ def _run(commands: Sequence[tuple[list[str], dict[str, str]]], log: Path, patien
             failed = next((number for number, status in enumerate(statuses) if status), None)
             if failed is not None:
                 said = one_line(last_line(logs[failed]))
-                raise MeasurementError(f"rank {failed} of the emulated launch ended with {statuses[failed]}: {said}")
+                raise MeasurementError(f"program {failed} on emulated hosts ended with {statuses[failed]}: {said}")
             if time.monotonic() > deadline:
                 said = one_line(last_line(log))
-                raise MeasurementError(f"the emulated launch was not over after {patience:g} s: {said}")
+                raise MeasurementError(f"programs on emulated hosts were not over after {patience:g} s: {said}")
             time.sleep(POLL)
     finally:
         for process in processes:

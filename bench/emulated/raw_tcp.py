@@ -12,10 +12,11 @@ import os
 import socket
 import statistics
 import struct
-import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ HEADER = struct.Struct("<qq")
 SKIPPED = 0.1  # of a stream, before the clock starts: the head start of a full bucket, TCP's slow start
 LEAST_MESSAGES = 2
 STREAMS = 5
-READY = "ready\n"
 START_SECONDS = 30.0
 
 
@@ -44,29 +44,24 @@ def measure_raw(hosts: Hosts, network: str, sizes: Sequence[int], seconds: float
     seconds : float
         That all streams of a size should take.
     """
+    from collmark.bench.emulated.ranks import run_together
+
     own = [sys.executable, "-I", "-S", __file__]
     address = hosts.address(network, 1)
     due = hosts.networks[network].link.rate * seconds / STREAMS
     counts = [f"{nbytes}:{max(LEAST_MESSAGES, round(due / nbytes))}" for nbytes in sizes] * STREAMS
-    patience = START_SECONDS + 10 * len(sizes) * seconds
-    with subprocess.Popen(
-        [*hosts.words(1), *own, "receive", address], stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as receiver:
-        assert receiver.stdout is not None, "a pipe was asked for"
-        try:
-            assert receiver.stdout.readline() == READY, "it listens"
-            subprocess.run([*hosts.words(0), *own, "send", address, *counts], check=True, timeout=patience)
-            lines = receiver.communicate(timeout=START_SECONDS)[0].splitlines()
-        finally:
-            receiver.kill()
+    with tempfile.TemporaryDirectory(prefix="collmark-raw-") as folder:
+        log = Path(folder, "raw.log")
+        receiver = [*hosts.words(1), *own, "receive", address]
+        sender = [*hosts.words(0), *own, "send", address, *counts]
+        run_together([receiver, sender], [{}, {}], log, START_SECONDS + 10 * len(sizes) * seconds)
+        lines = log.read_text(encoding="utf-8").splitlines()
     return {int(nbytes): float(rate) for nbytes, rate in (line.split() for line in lines)}
 
 
 def receive(address: str) -> Mapping[int, float]:
     """Serve one sender, and return the median rate of payload in B/s by message size in B."""
     with socket.create_server((address, PORT)) as server:
-        sys.stdout.write(READY)
-        sys.stdout.flush()
         connection, _peer = server.accept()
     rates: dict[int, list[float]] = {}
     with connection:
@@ -90,13 +85,25 @@ def _rate(connection: socket.socket, total: int) -> float:
 
 def send(address: str, streams: Sequence[tuple[int, int]]) -> None:
     """Send streams of `count` messages of `nbytes`, each behind the receipt of the one before."""
-    with socket.create_connection((address, PORT)) as connection:
+    with _connected(address) as connection:
         for nbytes, count in streams:
             message = bytes(nbytes)
             connection.sendall(HEADER.pack(nbytes, count))
             for _message in range(count):
                 connection.sendall(message)
             connection.recv(1, socket.MSG_WAITALL)
+
+
+def _connected(address: str) -> socket.socket:
+    """Return a connection, as soon as somebody listens."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return socket.create_connection((address, PORT), timeout=START_SECONDS)
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def main() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from tests.mpi_libraries import WHEEL, path_of
-from tests.prove.prove_shaped import MODEL_ERROR, Row, measure
+from tests.prove.prove_shaped import TOLERANCE, Row, measure
 
-from collmark.bench.emulated.hosts import emulated_hosts, refusal
+from collmark.bench.emulated.hosts import Hosts, emulated_hosts, refusal
 from collmark.core.marker import Marker
 from collmark.core.placement import Tier
-from collmark.core.record import Clock, Record
+from collmark.core.record import Clock
 from collmark.core.store import RunFolder
 from collmark.workflow import emulated
 
@@ -24,29 +24,38 @@ PLANTED = 9
 NEAR = 0.06  # twice what 38 of 40 runs keep within
 
 
-@pytest.fixture(scope="module", params=["gloo", "mpi"])
-def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Row, Path]]:
-    """Return one run of two launches over each network, and where it lies."""
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[Hosts]:
     if reason := refusal():
         pytest.skip(reason)
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "mpi":
-            patch.setenv("COLLMARK_MPI_LIBRARY", path_of(WHEEL))
-        folder = tmp_path_factory.mktemp(request.param)
-        with emulated_hosts(2, emulated.two_networks()) as hosts:
-            yield measure(hosts, PLANTED, request.param, folder, launches=2), folder
+    with emulated_hosts(2, emulated.two_networks()) as made:
+        yield made
 
 
-def records_of(folder: Path) -> list[Record]:
-    return [record for name in ("fast", "slow") for record in RunFolder(folder / name).records()]
+@pytest.fixture(scope="module")
+def measured(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> tuple[Row, Path]:
+    """Return one run by gloo of two launches over each network, and where it lies."""
+    folder = tmp_path_factory.mktemp("gloo")
+    return measure(hosts, PLANTED, "gloo", folder, launches=2), folder
+
+
+def check_records(folder: Path) -> None:
+    """Every record says which link it was, and that it was emulated."""
+    for name in ("fast", "slow"):
+        for record in RunFolder(folder / name).records():
+            assert record.marker is Marker.EMULATED
+            assert record.evidence.tier is Tier.TCP
+            assert record.evidence.because[-1] == "the hosts are network namespaces of one machine"
+            assert str(record.case.placement) == f"2x1@{name}"
+            assert record.clock is Clock.SHARED
+            assert record.check.wrong == 0
 
 
 def test_the_ratio_is_that_of_raw_tcp(measured: tuple[Row, Path]) -> None:
     row, _folder = measured
     assert row.found.raw == pytest.approx(PLANTED, rel=0.1)
     assert abs(row.error) < NEAR, row
-    assert row.found.fitted is not None
-    assert row.found.fitted.lower / (1 + MODEL_ERROR) <= row.found.raw <= row.found.fitted.upper * (1 + MODEL_ERROR)
+    assert row.covers
 
 
 def test_the_verdict_is_right_marked_and_no_claims(measured: tuple[Row, Path]) -> None:
@@ -55,13 +64,15 @@ def test_the_verdict_is_right_marked_and_no_claims(measured: tuple[Row, Path]) -
     assert row.is_kept_apart
 
 
-def test_every_record_says_which_link_it_was_and_that_it_was_emulated(measured: tuple[Row, Path]) -> None:
+def test_every_record_of_gloo_is_marked(measured: tuple[Row, Path]) -> None:
     _row, folder = measured
-    for record in records_of(folder):
-        assert record.marker is Marker.EMULATED
-        assert record.evidence.tier is Tier.TCP
-        assert record.evidence.because[-1] == "the hosts are network namespaces of one machine"
-        assert (record.case.placement.nodes, record.case.placement.ranks_per_node) == (2, 1)
-        assert record.clock is Clock.SHARED
-        assert record.check.wrong == 0
-    assert {record.case.placement.label for record in records_of(folder)} == {"fast", "slow"}
+    check_records(folder)
+
+
+def test_mpi_goes_over_the_links_too(hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLLMARK_MPI_LIBRARY", path_of(WHEEL))
+    ((fast,), (slow,)) = measure(hosts, PLANTED, "mpi", tmp_path, launches=1).found.asymptotes
+    # Ranks that poll are disturbed by whatever else runs; over shared memory both would be thousands of times as fast.
+    assert PLANTED / TOLERANCE < fast / slow < PLANTED * TOLERANCE
+    assert slow < emulated.SLOW_RATE
+    check_records(tmp_path)

@@ -31,7 +31,7 @@ def test_every_rank_is_told_who_it_is(hosts: Hosts, tmp_path: Path, monkeypatch:
 
 def test_a_rank_that_fails_ends_the_others_and_is_named(hosts: Hosts, tmp_path: Path) -> None:
     began = time.monotonic()
-    with pytest.raises(MeasurementError, match=r"rank 1 of the emulated launch ended with 3: no luck$"):
+    with pytest.raises(MeasurementError, match=r"program 1 on emulated hosts ended with 3: no luck$"):
         run_gloo(
             hosts, "fast", script('test $RANK = 0 && exec sleep 1000; echo "no luck"; exit 3'), tmp_path / "log", 60
         )
@@ -41,7 +41,7 @@ def test_a_rank_that_fails_ends_the_others_and_is_named(hosts: Hosts, tmp_path: 
 def test_a_launch_that_does_not_end_is_given_up_with_all_that_it_started(hosts: Hosts, tmp_path: Path) -> None:
     lives = tmp_path / "lives"
     text = f"while :; do touch {shlex.quote(str(lives))}; sleep 0.05; done & wait"
-    with pytest.raises(MeasurementError, match="was not over after 1 s"):
+    with pytest.raises(MeasurementError, match="were not over after 1 s"):
         run_gloo(hosts, "fast", script(text), tmp_path / "log", 1)
     lives.unlink()
     time.sleep(0.3)
