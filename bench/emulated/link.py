@@ -7,7 +7,6 @@ import msgspec
 MTU = 1500  # B, as Ethernet's
 HEADERS = 66  # B a packet: Ethernet 14, IPv4 20, TCP 20, its time stamps 12
 LARGEST_FRAME = MTU + 14
-PATIENCE = 1e-3  # s that a timer may come late without a loss of rate
 QUEUE = 2**20  # B that wait for their turn: more than a sender may have waiting, so that nothing is dropped
 
 
@@ -18,9 +17,12 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     rate : float
         Of whole frames, in B/s.
+    patience : float
+        Seconds by which a timer may come late without a loss of rate.
     """
 
     rate: float
+    patience: float = 1e-3
 
     @property
     def burst(self) -> int:
@@ -29,7 +31,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
         The largest frame, without which nothing passes, and what comes while a timer is late: tokens that find the
         bucket full are lost.
         """
-        return int(LARGEST_FRAME + self.rate * PATIENCE)
+        return int(LARGEST_FRAME + self.rate * self.patience)
 
     @property
     def pause(self) -> float:

@@ -34,6 +34,6 @@ def test_a_law_moves_all_that_must_be_moved(law: str, ranks: int) -> None:
 
 def test_laws_are_told_apart_at_the_ranks_that_are_measured() -> None:
     for name, law in LAWS.items():
-        made = [Scaling(ranks=ranks, factors=tuple(law(ranks)), records=()) for ranks in (2, 3, 4, 6)]
+        made = [Scaling(ranks=ranks, factors=tuple(law(ranks)), words=(), records=()) for ranks in (2, 3, 4, 6)]
         assert is_ring(made) is (name == "ring")
     assert not fits([1.34, 1.33, 1.33], [1.5, 1.5, 1.5])

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from collmark.bench.emulated.link import LARGEST_FRAME, PATIENCE, Counters, Link
+from collmark.bench.emulated.link import LARGEST_FRAME, Counters, Link
 
 MEGABIT = 1e6 / 8
 
 
+@pytest.mark.parametrize("patience", [1e-4, 1e-3])
 @pytest.mark.parametrize("megabits", [1, 50, 200, 1800])
-def test_a_bucket_holds_the_largest_frame_and_what_comes_while_a_timer_is_late(megabits: float) -> None:
-    link = Link(rate=megabits * MEGABIT)
-    assert link.burst == pytest.approx(LARGEST_FRAME + link.rate * PATIENCE, abs=1)
+def test_a_bucket_holds_the_largest_frame_and_what_comes_while_a_timer_is_late(
+    megabits: float, patience: float
+) -> None:
+    link = Link(rate=megabits * MEGABIT, patience=patience)
+    assert link.burst == pytest.approx(LARGEST_FRAME + link.rate * patience, abs=1)
     assert link.burst > LARGEST_FRAME
     assert link.pause == pytest.approx(link.burst / link.rate)
 
