@@ -62,7 +62,7 @@ emulated figures gave a claim's own verdict in {leaked} (none).
 - A bucket holds the largest frame and what comes in a millisecond, so that it is full again after {pause:.1f} ms at
   most. Between two calls more time passes: each has the same head start, {long:.0f} of which are the shortest call.
 - gloo's ranks and raw TCP run at SCHED_FIFO; MPI's do not. What all wanted of {cores} cores, these runs included: a
-  load average of {load:.1f} in the median, {most_load:.1f} at most.
+  load average of {load:.1f} in the median, {most_load:.1f} at most. All runs took {minutes:.0f} min.
 - Error: fitted ratio over raw TCP's, less 1. Half-width: of the 95 % interval over launches, Welch's t on logarithms.
 - Right: a claim of 18 (36) holds where the planted ratio is within a factor of {tolerance}, and fails elsewhere.
 
@@ -176,14 +176,16 @@ def main() -> int:
     covered, right = sum(row.covers for row in rows_counted), sum(row.is_right for row in rows_counted)
     leaked = sum(not row.is_kept_apart for row in found)
     is_proven = near >= LEAST_NEAR * count and covered >= LEAST_COVERED * count and right == count and not leaked
-    text = page(found, is_proven=is_proven, count=count, is_near=near, covered=covered, right=right, leaked=leaked)
+    minutes = (time.monotonic() - began) / 60
+    counts = {"count": count, "is_near": near, "covered": covered, "right": right, "leaked": leaked}
+    text = page(found, is_proven=is_proven, minutes=minutes, **counts)
     print(text)
     if options.runs == RUNS:
         KEPT.write_text(text, encoding="utf-8")
     return 0 if is_proven else 1
 
 
-def page(found: Sequence[Row], *, is_proven: bool, **counts: int) -> str:
+def page(found: Sequence[Row], *, is_proven: bool, minutes: float, **counts: int) -> str:
     """Return the page of the proof."""
     fast, slow = (network.link for network in emulated.two_networks(max(RATIOS)))
     return TEXT.format(
@@ -201,6 +203,7 @@ def page(found: Sequence[Row], *, is_proven: bool, **counts: int) -> str:
         cores=usable_cores(),
         load=float(np.median([row.load for row in found])),
         most_load=max(row.load for row in found),
+        minutes=minutes,
         tolerance=TOLERANCE,
         collmark=__version__,
         python=platform.python_version(),
