@@ -110,7 +110,7 @@ OF_RECORD: dict[str, tuple[Column, Callable[[Record], object]]] = {
     ),
     "simulated": (_truth("figures come from a simulation and decide no claim"), lambda r: r.simulated),
     "marker": (
-        _text("why figures are no measurement of ours: SIMULATED, TEST or IMPORTED; or empty"),
+        _text(f"why figures are no measurement of ours: {', '.join(Marker)}; empty where they are one"),
         lambda r: _word(r.marker),
     ),
     "tier": (_text("class of the slowest link used, by evidence"), lambda r: r.evidence.tier.value),
@@ -199,14 +199,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     fabric: str
     origin: str
     estimand: str
-    simulated: bool
-
-    @property
-    def marker(self) -> Marker | None:
-        """What is said beside its figures; None where they are a measurement of ours."""
-        if self.origin:
-            return Marker.IMPORTED
-        return Marker.SIMULATED if self.simulated else None
+    marker: str
 
     @property
     def tier_words(self) -> str:

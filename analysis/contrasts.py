@@ -68,7 +68,6 @@ CONTRAST: dict[str, Column] = {
     "ratio_upper": Column(kind="float64", meaning="upper end"),
     "contrast_launches": Column(kind="int64", meaning="launches of the side that has fewer"),
     "paired": Column(kind="bool", meaning="whether each launch measured both"),
-    "marker": Column(kind="str", meaning="why figures are no measurement; empty where they are one"),
     "differs": Column(kind="str", meaning="what else differs, in words"),
 }
 """The columns of :func:`contrasts` beside those of the compared series and its size."""
@@ -145,6 +144,5 @@ def _pair(name: str, axis: Axis, base: pd.DataFrame, other: pd.DataFrame) -> dic
         "ratio_upper": estimate.upper if estimate else np.nan,
         "contrast_launches": min(len(one), len(two)),
         "paired": is_paired,
-        "marker": " ".join(sorted({*base["marker"], *other["marker"]} - {""})),
         "differs": "; ".join(_differences(base, other, axis.follow)),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import msgspec
 
@@ -94,6 +94,17 @@ def check_plan_of(name: str, report: Report, own: Plan) -> None:
 def _words(plan: Plan, field: str) -> str:
     value = getattr(plan, field)
     return excerpt(", ".join(map(str, value)) if isinstance(value, tuple) else str(value)) or "none"
+
+
+def emulates_hosts(networks: Collection[str]) -> bool:
+    """Whether ranks lie in several networks of one running kernel: what joins them is no link between machines.
+
+    Parameters
+    ----------
+    networks : collection of str
+        As :func:`collmark.bench.environment.network_id` names that of each rank.
+    """
+    return len(set(networks)) > 1 and len({network.rpartition(" ")[0] for network in networks}) == 1
 
 
 def group_of(job: Job, seat: Seat, roster: Roster, address: str, share: Callable[[bytes], bytes]) -> Group:

@@ -11,6 +11,7 @@ import numpy as np
 
 from collmark.bench.common_clock import CommonClock
 from collmark.bench.control import Hub
+from collmark.bench.group import emulates_hosts
 from collmark.bench.noise.short import RankNoise, host_noise
 from collmark.bench.rank import (
     Bind,
@@ -166,7 +167,7 @@ class ProcessTeam:
         self.common = common
         self._hub = hub
         self._one_host = self._is_one_host(range(hub.ranks))
-        self.evidence = local.evidence(one_host=self._one_host)
+        self.evidence = self._marked(local.evidence(one_host=self._one_host), range(hub.ranks))
         self._evidence_of: dict[tuple[int, ...], Evidence] = {}
         self._local = local
         self._starts = starts
@@ -191,6 +192,13 @@ class ProcessTeam:
     def _is_one_host(self, members: Iterable[int]) -> bool:
         return len({self._hub.hellos[rank].network for rank in members}) == 1
 
+    def _marked(self, evidence: Evidence, members: Iterable[int]) -> Evidence:
+        """Return evidence that says so where one machine plays all the hosts."""
+        if not emulates_hosts([self._hub.hellos[rank].network for rank in members]):
+            return evidence
+        because = [*evidence.because, "the hosts are network namespaces of one machine"]
+        return msgspec.structs.replace(evidence, because=because, emulated=True)
+
     def evidence_of(self, case: Case) -> Evidence:
         """Return which link the ranks of a case, which is bound, communicate over."""
         members, one_host = tuple(case.members), self._is_one_host(case.members)
@@ -198,7 +206,8 @@ class ProcessTeam:
             return self.evidence
         if members not in self._evidence_of:
             replies = self._everywhere(Testify(one_host=one_host))
-            self._evidence_of[members] = msgspec.msgpack.decode(replies[members[0]], type=Evidence)
+            told = msgspec.msgpack.decode(replies[members[0]], type=Evidence)
+            self._evidence_of[members] = self._marked(told, members)
         return self._evidence_of[members]
 
     def bind(self, cases: Sequence[Case], cache: int) -> None:

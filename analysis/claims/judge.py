@@ -49,7 +49,7 @@ def judge(
     Returns
     -------
     list of Finding
-        Simulated records give a finding of their own with a marker, behind the claim's.
+        Simulated and emulated records give findings of their own with a marker, behind the claim's.
     """
     records = Records(results, include_unstable=include_unstable, unequal_ranks=unequal_ranks, fits=fits)
     chosen = tiers or Tiers()

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collmark.analysis.models.fit import Fits
     from collmark.analysis.results import Results
 
-SIMULATED = "simulated"
 NO_RECORDS = "no records of"
 UNDECIDED = "no number of launches up to 1000"
 
@@ -91,8 +90,8 @@ class Records:
         return bool(self._results)
 
     @cached_property
-    def materials(self) -> tuple[Material, Material]:
-        """What was measured, and what was simulated."""
+    def materials(self) -> dict[str, Material]:
+        """What was measured as "", and what decides no claim by its marker."""
         from collmark.analysis.claims.measured.material import gather
 
         return gather(
@@ -124,22 +123,23 @@ def commands_for(claims: Iterable[Claim], tiers: Tiers) -> tuple[str, ...]:
 
 
 def judge_measured(claim: Claim, aspect: Aspect, rules: Rules, records: Records, tiers: Tiers) -> Iterator[Finding]:
-    """Yield the finding of a kind that records decide, and a marked one where there are simulated records too."""
+    """Yield the finding of a kind that records decide, and marked ones of records that decide no claim."""
     question = aspect.questions[0]
     chosen = tiers.of(claim, question)
     judge = _Judge(claim=claim, question=question, rules=rules, tiers=chosen)
     if not records:
         yield judge.nothing(f"{NO_RECORDS} {', '.join(dict.fromkeys(tier.text for tier in chosen))}")
         return
-    measured, simulated = records.materials
-    own, marked = judge.finding(measured), judge.finding(simulated)
-    if marked.verdict is Verdict.NO_DATA:
-        yield own
-        return
-    if own.verdict is Verdict.NO_DATA:
-        own = msgspec.structs.replace(own, by=f"{own.by}; simulated ones decide nothing")
+    own, *others = (
+        msgspec.structs.replace(judge.finding(material), marker=marker.lower())
+        for marker, material in records.materials.items()
+    )
+    marked = [finding for finding in others if finding.verdict is not Verdict.NO_DATA]
+    if marked and own.verdict is Verdict.NO_DATA:
+        words = " and ".join(finding.marker for finding in marked)
+        own = msgspec.structs.replace(own, by=f"{own.by}; {words} ones decide nothing")
     yield own
-    yield msgspec.structs.replace(marked, marker=SIMULATED)
+    yield from marked
 
 
 class _Judge(msgspec.Struct, frozen=True, kw_only=True):

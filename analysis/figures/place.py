@@ -19,7 +19,7 @@ SEPARATOR = ", "
 SPLIT_FIRST = (
     "run", "backend", "device", "placement", "dtype", "reduction", "traffic", "cadence", "in_place", "buffers",
     "form", "thread_level", "groups", "company", "group", "scheduling", "binding", "directions", "root", "estimand",
-    "simulated", "origin", "tier", "fabric",
+    "marker", "origin", "tier", "fabric",
 )  # fmt: skip
 """The columns of a series in the order in which panels are split by them."""
 _STAMP = re.compile(r"^\d{8}T\d{6}Z-")
@@ -133,7 +133,7 @@ def _words(one: dict[str, object], columns: list[str], names: dict[str, str]) ->
         "group": lambda: f"group {one['group']}" if one["group"] else "",
         "root": lambda: f"root {one['root']}",
         "estimand": lambda: f"T is {one['estimand']}" if one["estimand"] else "",
-        "simulated": lambda: "simulated" if one["simulated"] else "measured",
+        "marker": lambda: str(one["marker"]) or "measured",
     }
     words = (str(said.get(name, lambda name=name: one[name])()) for name in columns if name not in {"tier", "fabric"})
     return [one_line(word) for word in words if word]

@@ -17,7 +17,6 @@ MARKS = {
     Status.WRONG: Mark.BAD,
     Status.FAILED: Mark.BAD,
 }
-SIMULATED = "SIMULATED"
 
 
 def texts(*words: str) -> tuple[Cell, ...]:

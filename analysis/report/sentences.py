@@ -28,6 +28,8 @@ from collmark.core.record import Status
 from collmark.core.units import format_nbytes
 
 LOCAL_TIERS = ("loopback", "shared-memory")
+INSTEAD = {Marker.TEST: "with a GPU for each rank", Marker.EMULATED: "between hosts that a network joins"}
+"""What to do where all figures are of an arrangement."""
 WANTED = 0.05
 """Relative half-width that is good enough for most uses, as the default precision is."""
 VERBS: dict[Verdict, str] = {Verdict.FAILS: "fail", Verdict.INCONCLUSIVE: "inconclusive", Verdict.HOLDS: "hold"}
@@ -105,7 +107,7 @@ def _leading(fit: Fit) -> str:
     size = fit.half_size
     half = "" if size is None or size.value is None else f", half of it at {nbytes_words(size.value, *_ends(size))}"
     weak = f" (weakly known: {asymptote.weak})" if asymptote is not None and asymptote.weak else ""
-    where = "" if series.simulated else f" over {series.tier_words}"
+    where = "" if series.marker == Marker.SIMULATED else f" over {series.tier_words}"
     what = f"{said_before(series.marker)}{series.operation}{where}"
     variant = "".join(f", {words}" for words in _variant(series) if words)
     return (
@@ -211,9 +213,10 @@ def _failed(_material: Material, part: Part) -> str:
 
 
 def _tested(_material: Material, part: Part) -> str:
-    if part.marker != Marker.TEST:
+    marker = Marker(part.marker) if part.marker else None
+    if marker not in INSTEAD:
         return ""
-    return f"Measure with a GPU for each rank: {NO_MEASUREMENT[Marker.TEST]}."
+    return f"Measure {INSTEAD[marker]}: {NO_MEASUREMENT[marker]}."
 
 
 def _scheduler(_material: Material, part: Part) -> str:

@@ -183,6 +183,8 @@ class MpiSession:
     def evidence(self, *, one_host: bool) -> Evidence:
         """Tier from the hosts and from what this process shares with others."""
         if not one_host:
+            if self.mpi.get_vendor()[0] == "MPICH" and (settings := tcp_settings(os.environ)):
+                return Evidence(tier=Tier.TCP, because=["several hosts", f"MPICH has nothing but TCP: {settings}"])
             return Evidence(tier=Tier.UNKNOWN, because=["several hosts; MPI does not tell which link it uses"])
         segments = shared_segments()
         if self.world.ranks > 1 and segments:
@@ -295,6 +297,13 @@ def shared_segments() -> list[str]:
         return []
     names = {line.split(maxsplit=5)[5] for line in lines if SHARED in line and line.split()[1].endswith("s")}
     return sorted({name.removesuffix(" (deleted)").rstrip("0123456789.").rstrip("_-") for name in names})
+
+
+def tcp_settings(environ: Mapping[str, str]) -> str:
+    """Return the settings that leave MPICH nothing but TCP between hosts, over UCX and libfabric alike; or empty."""
+    ucx, fabric = (environ.get(name, "") for name in ("UCX_TLS", "FI_PROVIDER"))
+    is_tcp = "tcp" in ucx.split(",") and {*ucx.split(",")} <= {"tcp", "self"} and fabric == "tcp"
+    return f"UCX_TLS={ucx}, FI_PROVIDER={fabric}" if is_tcp else ""
 
 
 def _missing() -> str:

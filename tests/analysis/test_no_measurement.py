@@ -1,14 +1,16 @@
-"""Figures of ranks that shared a GPU are shown and marked, and enter no fit, no claim and no ratio."""
+"""Figures of ranks that shared a GPU are shown and marked, and enter no fit, no claim and no ratio; those of emulated
+links are fitted too, and their ratios and verdicts are never a claim's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from tests.analysis.claims.links import GB, finding, link, runs
+from tests.analysis.claims.links import GB, finding, findings, link, runs
 from tests.analysis.made import curve, replaced, results_of
 
-from collmark.analysis.claims.finding import Verdict
+from collmark.analysis.claims.finding import Finding, Verdict
 from collmark.analysis.claims.table import load_table
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import fit_frame
@@ -20,15 +22,21 @@ from collmark.core.record import Evidence, Record
 from collmark.workflow.report import main_findings, make_report
 
 SHARED = Evidence(tier=Tier.SHARED_GPU, because=["made for a test"])
+EMULATED = Evidence(tier=Tier.TCP, because=["made for a test"], emulated=True)
 
 
 def shared(records: list[Record]) -> list[Record]:
     return [replaced(record, evidence=SHARED) for record in records]
 
 
+def emulated(records: list[Record]) -> list[Record]:
+    return [replaced(record, evidence=EMULATED) for record in records]
+
+
 def test_records_say_what_they_are() -> None:
     real, test, fake = curve()[0], shared(curve())[0], curve(simulated=True)[0]
     assert [record.marker for record in (real, test, fake)] == [None, Marker.TEST, Marker.SIMULATED]
+    assert emulated([real])[0].marker is Marker.EMULATED
     assert markers_of([real]) == ""
     assert markers_of([test, real, fake, test]) == "TEST and SIMULATED"
 
@@ -58,6 +66,42 @@ def test_no_claim_and_no_ratio_rests_on_them(side: str) -> None:
     found = finding(table, "gap-18x", *groups, a="shared-gpu", include_unstable=True)
     assert found.verdict is Verdict.NO_DATA
     assert "shared-gpu: no usable stream: 70 of a test arrangement" in found.by
+
+
+def test_emulated_links_are_fitted_and_marked() -> None:
+    table = frame([results_of([*emulated(curve(alpha=5e-6)), *curve(alpha=7e-6, tier=Tier.TCP)])])
+    # Of one tier, and on curves of their own all the same.
+    alphas = {fit.series.marker: fit.alpha.value for fit in fit_frame(table).fits}
+    assert alphas == {"EMULATED": pytest.approx(5e-6, rel=0.05), "": pytest.approx(7e-6, rel=0.05)}
+
+
+def test_emulated_links_give_a_marked_verdict_beside_no_data() -> None:
+    table = load_table()
+    fast, slow = (link("tcp", rate=rate * GB, label=label) for rate, label in ((900, "fast"), (50, "slow")))
+
+    def judged(*groups: list[Record]) -> list[Finding]:
+        return findings(table, "gap-18x", runs(*groups), a="tcp@fast", b="tcp@slow")
+
+    assert judged(fast, slow)[0].verdict is Verdict.HOLDS
+    own, marked = judged(emulated(fast), emulated(slow))
+    assert (own.verdict, own.marker) == (Verdict.NO_DATA, "")
+    assert own.by.endswith("; emulated ones decide nothing")
+    assert (marked.verdict, marked.marker) == (Verdict.HOLDS, "emulated")
+    # A real link is no side of a ratio with an emulated one.
+    (alone,) = judged(emulated(fast), slow)
+    assert (alone.verdict, alone.marker) == (Verdict.NO_DATA, "")
+
+
+@pytest.mark.parametrize("kind", Format)
+def test_a_report_on_emulated_links_says_so_above_and_beside(kind: Format) -> None:
+    made = make_report(runs(emulated(curve())), kind)
+    assert "EMULATED. No figure here was measured over real links: the hosts are network namespaces" in made.text
+    assert "EMULATED, not measured over real links: all_reduce over tcp (gloo" in made.text
+    assert made.sentences.next.startswith(
+        "Measure between hosts that a network joins: the hosts are network namespaces"
+    )
+    beside = make_report(runs([*emulated(curve()), *curve()]), kind).text
+    assert "EMULATED. Figures marked so were not measured over real links" in beside
 
 
 @pytest.mark.parametrize("kind", Format)

@@ -54,6 +54,32 @@ def test_for_machines_the_report_is_one_more_event(measured: Path, capsys: pytes
     assert set(event["sentences"]) == {"found", "sure", "next"}
 
 
+def test_emulated_tiers_are_refused_in_one_line_where_they_cannot_be(
+    cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("sys.platform", "linux")
+    done = cli("demo", "--emulated-tiers")
+    assert (done.status, done.out) == (3, "")
+    (line,) = done.err.splitlines()
+    assert line == "error: hosts cannot be emulated here: only root may make network namespaces: run it as root (sudo)"
+    assert not Path("results").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--budget", "1 min"), "error: --budget bounds what is measured on this machine; leave it away with"),
+        (("--launches", "auto"), "error: --launches auto: with --emulated-tiers a whole number"),
+        (("--launches", "0"), "error: --launches"),
+    ],
+)
+def test_what_emulated_tiers_do_not_take_is_refused(cli: Callable[..., Any], words: tuple[str, ...], said: str) -> None:
+    done = cli("demo", "--emulated-tiers", *words)
+    assert done.status == 2
+    assert " ".join(done.err.split()).startswith(said)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_at_its_end_says_what_is_kept_and_how_to_go_on(measured: Path, number: int) -> None:
     before = signal.getsignal(number)

@@ -40,7 +40,7 @@ def test_json_holds_the_fits_in_si_units(cli: Callable[..., Any]) -> None:
     (fit,) = (fit for fit in said["fits"] if fit["series"]["operation"] == "all_reduce")
     assert fit["alpha"]["value"] == pytest.approx(20e-6, rel=0.05)
     assert fit["alpha"]["estimate"]["over"] == "launches"
-    assert fit["series"]["simulated"] is True
+    assert fit["series"]["marker"] == "SIMULATED"
     assert said["refused"] == []
 
 

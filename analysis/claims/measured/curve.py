@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collmark.analysis.columns import Series
     from collmark.analysis.models.fit import Fit
 
-OTHER_PLACE = ("run", "placement", "tier", "fabric", "simulated")
+OTHER_PLACE = ("run", "placement", "tier", "fabric", "marker")
 """Fields of a series in which two sides of a comparison differ by their nature; all others must be alike."""
 
 

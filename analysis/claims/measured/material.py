@@ -16,6 +16,7 @@ from collmark.analysis.models.fit import Fits, fit_frame
 from collmark.analysis.points import is_usable, measured, points, words_of_status
 from collmark.analysis.results import Results
 from collmark.core.grouping import Company
+from collmark.core.marker import Marker
 from collmark.core.operation import Estimand
 
 
@@ -25,7 +26,7 @@ class Material:
     Parameters
     ----------
     table : DataFrame
-        As :func:`collmark.analysis.frame.frame` returns it, of figures that are all simulated or all measured.
+        As :func:`collmark.analysis.frame.frame` returns it, of figures that are all measured, or all have one marker.
     labels : dict of str to str
         Label of each run by the name of its folder.
     include_unstable : bool
@@ -118,8 +119,8 @@ def gather(
     include_unstable: bool = False,
     unequal_ranks: bool = False,
     fits: Fits | None = None,
-) -> tuple[Material, Material]:
-    """Return what was measured, and apart from it what was simulated.
+) -> dict[str, Material]:
+    """Return what was measured, by us or by others, as "", and apart from it by their marker what decides no claim.
 
     Parameters
     ----------
@@ -133,9 +134,9 @@ def gather(
     runs = list(results)
     labels = {one.name: one.run.label for one in runs}
     table = frame(runs)
-    simulated = table["simulated"].astype(bool)
     asked = {"include_unstable": include_unstable, "unequal_ranks": unequal_ranks}
-    return (
-        Material(table[~simulated].reset_index(drop=True), labels, **asked, fits=fits),
-        Material(table[simulated].reset_index(drop=True), labels, **asked, fits=fits),
-    )
+    apart = table["marker"].where(table["marker"].isin([Marker.SIMULATED.value, Marker.EMULATED.value]), "")
+    return {
+        marker: Material(table[apart == marker].reset_index(drop=True), labels, **asked, fits=fits)
+        for marker in sorted({"", *apart})
+    }

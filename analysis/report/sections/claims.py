@@ -100,7 +100,7 @@ def _for_page(table: Table) -> Table:
 
 
 def place_of(finding: Finding) -> str:
-    """Return the anchor of a finding; one that is simulated has its own."""
+    """Return the anchor of a finding; one that is marked has its own."""
     return anchor_of("claim", finding.claim, finding.kind.value, *([finding.marker] if finding.marker else []))
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from collmark.analysis.figures.words import ABSENT
-from collmark.analysis.report.cells import SIMULATED, name_heading, value_cells, with_interval
+from collmark.analysis.report.cells import name_heading, value_cells, with_interval
 from collmark.analysis.report.content import Block, Cell, Heading, Items, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.results import Results
@@ -52,7 +52,7 @@ def ragged(material: Material) -> Section | None:
 
 def _rows(material: Material, one: Results, found: Mapping[str, Reached]) -> Iterator[tuple[Cell, ...]]:
     names = (Cell(text=material.names[one.name]),) if len(material.results) > 1 else ()
-    simulated = {record.case.key for record in one.records if record.simulated}
+    markers = {record.case.key: record.marker or "" for record in one.records}
     for case in one.run.cases:
         if case.key not in found:
             continue
@@ -65,7 +65,7 @@ def _rows(material: Material, one: Results, found: Mapping[str, Reached]) -> Ite
             ends.upper if ends else math.nan,
         )
         yield (
-            Cell(text=f"{case.operation} {SIMULATED}" if case.key in simulated else case.operation),
+            Cell(text=f"{case.operation} {markers[case.key]}".rstrip()),
             *names,
             Cell(text=case.backend),
             Cell(text=f"{case.placement.ranks}"),

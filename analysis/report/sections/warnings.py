@@ -108,6 +108,8 @@ def _limits(material: Material) -> Iterator[str]:
         yield "SIMULATED figures come from a model with planted values: they decide nothing about any machine"
     if Marker.TEST in markers:
         yield f"TEST figures are those of an arrangement, not of a machine: {NO_MEASUREMENT[Marker.TEST]}"
+    if Marker.EMULATED in markers:
+        yield f"EMULATED figures are those of links that stand for others: {NO_MEASUREMENT[Marker.EMULATED]}"
     if tiers & set(LOCAL_TIERS):
         yield "loopback and shared memory: figures about one machine and its software, not about a network"
     if "unknown" in tiers:

@@ -14,7 +14,7 @@ from collmark.cli.table import result_lines
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import clock_words, findings
 from collmark.core.lower_bound import of_bound, reason_words
-from collmark.core.marker import NO_MEASUREMENT, by_marker, markers_of, said_before
+from collmark.core.marker import NO_MEASUREMENT, by_marker, markers_of, measured_words, said_before
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
 from collmark.core.slowdown import slowdown_words
@@ -99,8 +99,8 @@ def warning_lines(run: Run, records: Sequence[Record]) -> list[str]:
         else:
             lines.append(f"warning: {words}: these figures are a scheduler test")
     markers = dict.fromkeys(record.marker for record in records)
-    some = "some figures above were not measured" if None in markers else "no figure above was measured"
-    return lines + [f"{marker}: {some} ({NO_MEASUREMENT[marker]})" for marker in markers if marker]
+    some = "some figures above were not" if None in markers else "no figure above was"
+    return lines + [f"{m}: {some} {measured_words(m)} ({NO_MEASUREMENT[m]})" for m in markers if m]
 
 
 def wrong_words(records: Sequence[Record], status: Status) -> str:

@@ -16,13 +16,18 @@ import typer
 from collmark.cli import options as opt
 from collmark.cli.conclusion import program
 from collmark.cli.grammar import terminal_of, with_examples
-from collmark.core.errors import InterruptedRunError
+from collmark.core.errors import InterruptedRunError, UsageError
 
 if TYPE_CHECKING:
     from collmark.cli.console import Terminal
     from collmark.core.store import RunFolder
 
-with_examples("collmark demo", "collmark demo", "collmark demo --label laptop --budget 2min")
+with_examples(
+    "collmark demo",
+    "collmark demo",
+    "collmark demo --label laptop --budget 2min",
+    "sudo collmark demo --emulated-tiers",
+)
 
 
 def demo(
@@ -33,9 +38,23 @@ def demo(
     ] = None,
     label: opt.Label = None,
     output: opt.Output = None,
+    emulated_tiers: Annotated[
+        bool,
+        typer.Option(
+            "--emulated-tiers",
+            help="Show the ratio of two tiers, and a verdict, on two networks that are emulated (Linux, root; 1 min).",
+        ),
+    ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Measure this machine: six operations over gloo and MPI, in about four minutes; fit, judge, report."""
+    if emulated_tiers:
+        if budget is not None:
+            raise UsageError("--budget bounds what is measured on this machine; leave it away with --emulated-tiers")
+        from collmark.cli.emulated import show_emulated_tiers
+
+        show_emulated_tiers(terminal_of(context), launches, output=output, label=label, as_json=as_json)
+        return
     from collmark.cli.measure import Session
     from collmark.core.plan import check_plan
     from collmark.workflow.demo import BUDGET, make_demo

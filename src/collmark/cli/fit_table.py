@@ -22,7 +22,7 @@ from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import compact_nbytes, format_about_nbytes, format_gigabytes_per_second, format_microseconds
 
 _PLAIN = {CONSTANT.name, HOCKNEY.name}  # goes without saying
-SHARED = ("run", "backend", "device", "placement", "groups", "tier_words", "scheduling", "simulated", "origin")
+SHARED = ("run", "backend", "device", "placement", "groups", "tier_words", "scheduling", "marker", "origin")
 """What stands above a table; what else differs between its rows is a column."""
 VARYING = (
     "dtype",

@@ -26,7 +26,7 @@ _FOLD: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def verdict_word(finding: Finding) -> str:
-    """Return a verdict as one word, and whether the figures are simulated, or those of other tools."""
+    """Return a verdict as one word, and what marks its figures."""
     word = WORDS.get(finding.verdict, str(finding.verdict))
     return f"{finding.mark} {word}".strip()
 

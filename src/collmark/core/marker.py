@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from collmark.core.placement import Tier
+
 if TYPE_CHECKING:
     from collmark.core.record import Record
 
@@ -16,25 +18,49 @@ class Marker(StrEnum):
     SIMULATED = "SIMULATED"
     TEST = "TEST"
     """Of an arrangement that is there to test in."""
+    EMULATED = "EMULATED"
+    """Of links that stand for others."""
     IMPORTED = "IMPORTED"
     """Another tool measured, and its log was read."""
+
+
+def marker_of(record: Record) -> Marker | None:
+    """Return the marker of a record; None where it is a measurement of ours."""
+    if record.simulated:
+        return Marker.SIMULATED
+    if record.imported is not None:
+        return Marker.IMPORTED
+    if record.evidence.emulated:
+        return Marker.EMULATED
+    return Marker.TEST if record.evidence.tier is Tier.SHARED_GPU else None
 
 
 NO_MEASUREMENT = {
     Marker.SIMULATED: "a simulation gave these figures",
     Marker.TEST: "ranks shared a GPU, an arrangement to test in",
+    Marker.EMULATED: "the hosts are network namespaces of one machine, and their links emulated",
 }
 """What is behind each marker of figures that are no measurement, in words."""
+
+
+def measured_words(marker: str) -> str:
+    """Return what figures with a marker are not: in emulation something was measured, and no real link.
+
+    >>> measured_words(Marker.SIMULATED), measured_words(Marker.EMULATED)
+    ('measured', 'measured over real links')
+    """
+    return "measured over real links" if marker == Marker.EMULATED else "measured"
 
 
 def banner(markers: Iterable[Marker | None]) -> str:
     """Return what stands above everything where some figures are not measurements of collmark; empty where all are."""
     known = list(dict.fromkeys(markers))
-    some = "Figures marked so were not measured" if None in known else "No figure here was measured"
+    some = "Figures marked so were not" if None in known else "No figure here was"
     sentences = [
         "IMPORTED. Figures marked so are those of other tools, read from their logs, with their own statistics."
         if marker is Marker.IMPORTED
-        else f"{marker}. {some}: {NO_MEASUREMENT[marker]}; such figures decide nothing about any machine."
+        else f"{marker}. {some} {measured_words(marker)}: {NO_MEASUREMENT[marker]}; such figures decide nothing about "
+        "any machine."
         for marker in known
         if marker is not None
     ]
@@ -61,7 +87,9 @@ def said_before(marker: str | None) -> str:
     --------
     >>> said_before("SIMULATED"), said_before("IMPORTED"), said_before("")
     ('SIMULATED, not measured: ', 'IMPORTED: ', '')
+    >>> said_before("EMULATED")
+    'EMULATED, not measured over real links: '
     """
     if not marker:
         return ""
-    return f"{marker}: " if marker == Marker.IMPORTED else f"{marker}, not measured: "
+    return f"{marker}: " if marker == Marker.IMPORTED else f"{marker}, not {measured_words(marker)}: "

@@ -15,7 +15,7 @@ import msgspec
 
 from collmark.core.bounds import Count, NotNegative, Ordinal, Share
 from collmark.core.case import Case
-from collmark.core.marker import Marker
+from collmark.core.marker import Marker, marker_of
 from collmark.core.operation import Estimand
 from collmark.core.placement import Fabric, Tier
 from collmark.core.plan import Plan
@@ -185,6 +185,7 @@ class Evidence(_Stored, frozen=True, kw_only=True):
     tier: Annotated[Tier, meaning("class of the slowest link the ranks communicate over")]
     fabric: Annotated[Fabric | None, meaning("RDMA fabric")] = None
     because: Annotated[list[str], meaning("facts that the tier is derived from")] = []
+    emulated: Annotated[bool, meaning("it joins namespaces of one machine and stands for another")] = False
 
 
 class ClockModel(_Stored, frozen=True, kw_only=True):
@@ -291,9 +292,7 @@ class Record(_Stored, frozen=True, kw_only=True):
     @property
     def marker(self) -> Marker | None:
         """What is said wherever its figures stand; None where they are a measurement of ours."""
-        if self.imported is not None or self.simulated:
-            return Marker.SIMULATED if self.simulated else Marker.IMPORTED
-        return Marker.TEST if self.evidence.tier is Tier.SHARED_GPU else None
+        return marker_of(self)
 
     @property
     def oversubscribed(self) -> bool:

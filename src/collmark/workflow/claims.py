@@ -71,7 +71,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     findings : tuple of Finding
-        Simulated ones, with a marker, behind those of the claim.
+        Simulated and emulated ones, with a marker, behind those of the claim.
     claims : tuple of Claim
         The rows judged.
     named : tuple of str
@@ -103,7 +103,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """How many findings have each verdict, simulated ones apart."""
+        """How many findings have each verdict, marked ones apart."""
         return counts_of(self.findings)
 
     def of(self, claim: str) -> tuple[Finding, ...]:

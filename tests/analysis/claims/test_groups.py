@@ -22,11 +22,11 @@ def grouped(company: Company) -> list[Record]:
 
 @pytest.mark.parametrize(("company", "curves"), [(Company.ALONE, 1), (Company.TOGETHER, 0)])
 def test_groups_at_once_decide_no_claim(company: Company, curves: int) -> None:
-    measured, _simulated = gather([results_of(grouped(company))])
+    measured = gather([results_of(grouped(company))])[""]
     assert len(measured.curves) == len(measured.longest) == curves
 
 
 def test_a_group_alone_is_not_put_beside_all_ranks() -> None:
-    measured, _simulated = gather([results_of([*grouped(Company.ALONE), *curve()])])
+    measured = gather([results_of([*grouped(Company.ALONE), *curve()])])[""]
     one, other = measured.curves
     assert one.condition != other.condition

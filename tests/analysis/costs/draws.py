@@ -22,7 +22,7 @@ SERIES = Series(
     run="draw", operation="all_reduce", backend="gloo", device="cpu", dtype="float32", reduction="sum",
     placement="1x2", traffic="", cadence="isolated", in_place=False, buffers="same", scheduling="other",
     binding="none", directions=1, root=0, form="blocking", thread_level="", groups="", group="", company="",
-    tier="shared-memory", fabric="", origin="", estimand="L", simulated=False,
+    tier="shared-memory", fabric="", origin="", estimand="L", marker="SIMULATED",
 )  # fmt: skip
 
 
