@@ -114,7 +114,7 @@ def run_together(
                 processes.append(
                     subprocess.Popen(
                         words,
-                        env=_clean(os.environ) | environment,
+                        env={**_clean(os.environ), **environment},
                         stdin=subprocess.DEVNULL,
                         stdout=output,
                         stderr=subprocess.STDOUT,
