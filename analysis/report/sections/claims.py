@@ -48,7 +48,8 @@ def claims(material: Material) -> Section | None:
     found = sorted(material.findings, key=lambda finding: ORDER.index(finding.verdict))
     if not found:
         return None
-    decided = [finding for finding in found if finding.verdict is not Verdict.NO_DATA]
+    marked = [finding for finding in found if finding.marker]
+    decided = [finding for finding in found if finding.verdict is not Verdict.NO_DATA and not finding.marker]
     by_records = [finding for finding in decided if finding.kind in BY_RECORDS]
     by_arithmetic = [finding for finding in decided if finding.kind not in BY_RECORDS]
     without = [finding for finding in found if finding.verdict is Verdict.NO_DATA]
@@ -57,6 +58,9 @@ def claims(material: Material) -> Section | None:
         blocks.append(claims_table("claims-records", by_records, "Decided by these records."))
     else:
         blocks.append(Text(words="No claim is decided by these records: they are of other tiers, or too few."))
+    if marked:
+        words = "By figures that decide no claim: the mark says which."
+        blocks.append(claims_table("claims-marked", marked, words))
     if by_arithmetic:
         words = "Decided by arithmetic, whatever was measured here: S on published link rates, W on a workload."
         blocks.append(_for_page(claims_table("claims-arithmetic", by_arithmetic, words)))

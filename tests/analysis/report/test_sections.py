@@ -145,7 +145,10 @@ def test_simulated_verdicts_are_not_the_claims(ordinary: Results) -> None:
     (table,) = (b for b in section(material, "summary").blocks if isinstance(b, Table))
     assert table.rows[0][0].text == "all_reduce"
     assert "No claim is decided by these records" in words_of(section(material, "summary").blocks)
-    assert "SIMULATED fails" in words_of(section(material, "claims").blocks)
+    blocks = section(material, "claims").blocks
+    assert "SIMULATED fails" in words_of(blocks)
+    assert "No claim is decided by these records" in words_of(blocks)
+    assert [block.anchor for block in blocks if isinstance(block, Table)] == ["claims-marked"]
 
 
 def test_a_claim_opens_to_everything_it_rests_on(ordinary: Results) -> None:
