@@ -66,6 +66,8 @@ Bytes that a rank sends in a call: so many times nbytes, least to most over rank
   partner, which sends it the result. Recursive doubling: lg p, with the same for what is too many. Tree: binomial,
   reduce and broadcast; once up from all but the root, and down as often as a rank has children.
 
+What `collmark fit` makes of the times of the same runs, of which it knows no counter: {explained}
+
 T over ranks, ms (geometric mean over {launches} launches; 95 % in brackets):
 
 {times}
@@ -205,6 +207,26 @@ def is_ring(found: Sequence[Scaling]) -> bool:
     return explained == {name: name == "ring" for name in LAWS}
 
 
+def explained(folders: Sequence[Path]) -> tuple[bool, str]:
+    """Return whether the times alone say ring, and what they say."""
+    from collmark.analysis.costs.scaling import scale
+    from collmark.workflow.fit import fit_runs, load_runs
+
+    found = scale(fit_runs(load_runs(map(str, folders)))[0])
+    if not found.scalings:
+        return False, "; ".join(one.reason for one in found.refused) or "nothing."
+    (scaling,) = found.scalings
+    alike, beta, alpha = scaling.alike, scaling.best.beta, scaling.best.alpha
+    words = f"bytes as {scaling.best.words}"
+    if len(alike) > 1:
+        words += f" (not told from {', '.join(one.words for one in alike[1:])})"
+    if beta.estimate is not None:
+        low, high = (1e-6 / end for end in (beta.estimate.upper, beta.estimate.lower))
+        words += f"; 1/beta of a byte over a link {1e-6 / beta.estimate.value:.2f} [{low:.2f}, {high:.2f}] MB/s"
+    words += "" if alpha.value else "; alpha of a message: too weak, the sizes being large for these links"
+    return all("ring" in one.words for one in alike), f"{words}."
+
+
 def scalings(launches: int, folder: Path) -> Iterator[Scaling]:
     """Yield all numbers of ranks, each a run in a folder."""
     for ranks in RANKS:
@@ -225,7 +247,8 @@ def main() -> int:
         for one in scalings(options.launches, options.keep or Path(name)):
             found.append(one)
             print(f"{one.ranks} ranks: {ends(one.factors)}", file=sys.stderr, flush=True)
-    is_proven = is_ring(found)
+        says_ring, words = explained([(options.keep or Path(name)) / f"{ranks}-ranks" for ranks in RANKS])
+    is_proven = is_ring(found) and says_ring
     text = TEXT.format(
         verdict="PASS" if is_proven else "FAIL",
         most=max(RANKS),
@@ -233,6 +256,7 @@ def main() -> int:
         near=100 * NEAR,
         ranks=", ".join(map(str, RANKS)),
         table=table(found),
+        explained=words,
         times=times(found),
         launches=options.launches,
         collmark=__version__,
