@@ -1,10 +1,8 @@
 """nccl-tests: what the corpus does not show; what stands in a head, and when it is believed."""
 
-import json
 from typing import Any
 
 import pytest
-from tests.analysis.importers import corpus
 
 from collmark.analysis.importers.nccl_head import read_command
 from collmark.analysis.importers.nccl_names import TESTS
@@ -345,55 +343,6 @@ def test_rules_of_operations_do_not_contradict_each_other() -> None:
                 for one in found:
                     assert fits(one, kind, alone=not divided)
                     assert decide(kind, seen, None, one) == (one,)
-
-
-def _json(**changes: object) -> dict[str, Any]:
-    data = (corpus.ROOT / "nccl" / "all_reduce-json.json").read_text()
-    return {**json.loads(data), **changes}
-
-
-def test_json_without_a_program_or_devices() -> None:
-    whole = corpus.read(json.dumps(_json()).encode())
-    assert {(row.ranks, row.nodes, row.version) for row in whole.rows} == {(16, 2, "NCCL 2.29.7")}
-    bare = corpus.read(json.dumps(_json(args=[], config={})).encode())
-    assert {row.operation for row in bare.rows} == {"all_reduce"}
-    assert {(row.ranks, row.ranks_from, row.nodes) for row in bare.rows} == {(16, RanksFrom.FACTOR, None)}
-
-
-def test_json_that_does_not_tell_its_operation() -> None:
-    data = json.loads((corpus.ROOT / "nccl" / "all_to_all-json-pretty.json").read_text())
-    told = corpus.read(json.dumps(data).encode()).rows
-    bare = corpus.read(json.dumps({**data, "args": []}).encode()).rows
-    moves = ("all_to_all", "all_to_all_v")  # of one result the half in place is no number: it would tell all_gather
-    assert {row.candidates for row in bare} == {moves, ("all_gather", *moves)}
-    assert {(row.seconds, row.nbytes, row.ranks) for row in bare} == {
-        (row.seconds, row.nbytes, row.ranks) for row in told
-    }
-
-
-def test_json_with_strings_for_numbers() -> None:
-    data = _json()
-    for one in data["results"]:
-        one["size"] = str(one["size"])
-        for half in ("out_of_place", "in_place"):
-            one[half] = {name: str(value) for name, value in one[half].items()}
-    found, usual = corpus.read(json.dumps(data).encode()), corpus.read(json.dumps(_json()).encode())
-    assert [row.seconds for row in found.rows] == [row.seconds for row in usual.rows]
-
-
-def test_json_keeps_nothing_of_the_environment() -> None:
-    found = corpus.read(json.dumps(_json(env=["TOKEN=secret-4711"])).encode())
-    assert "secret-4711" not in repr(found)
-
-
-def test_json_of_others_is_left_alone() -> None:
-    others: list[dict[str, object]] = [{"results": [1]}, {"results": []}, {"results": {}, "config": {}}, {"config": {}}]
-    for other in others:
-        assert corpus.read(json.dumps(other).encode()).rows == ()
-    odd = _json(results=["x", None, {}, {"size": 8}, {"size": -8, "count": 2, "type": "float", "in_place": {}}])
-    found = corpus.read(json.dumps(odd).encode())
-    assert found.rows == ()
-    assert len(found.skipped) == 3
 
 
 def test_a_time_that_is_the_cpus_is_told_by_its_bandwidth() -> None:
