@@ -22,12 +22,7 @@ if TYPE_CHECKING:
     from collmark.cli.console import Terminal
     from collmark.core.store import RunFolder
 
-with_examples(
-    "collmark demo",
-    "collmark demo",
-    "collmark demo --label laptop --budget 2min",
-    "sudo collmark demo --emulated-tiers",
-)
+with_examples("collmark demo", "collmark demo --label laptop --budget 2min", "collmark demo --emulated-tiers")
 
 
 def demo(
