@@ -98,7 +98,9 @@ def contrasts(table: pd.DataFrame, *, include_unstable: bool = False) -> pd.Data
 
 def _along(name: str, axis: Axis, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     same = [column for column in SERIES if column != name and column not in axis.follow]
-    for _key, group in rows.groupby([*same, "nbytes"], sort=False):
+    # Most runs vary nothing along most axes: what has no other side is not looked at one by one.
+    has_several = rows.groupby([*same, "nbytes"], sort=False)[name].transform("nunique") > 1
+    for _key, group in rows[has_several].groupby([*same, "nbytes"], sort=False):
         values = sorted(group[name].unique(), key=lambda value: _position(axis, value))
         sides = [group[group[name] == value] for value in values]
         for other in sides[1:]:
