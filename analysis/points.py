@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from collmark.analysis.columns import SERIES
 from collmark.core.marker import Marker
+from collmark.core.operation_table import OPERATIONS
 from collmark.core.record import ENTERS, SEVERITY, Status
 from collmark.core.statistics import log_t_interval
 
@@ -15,6 +16,10 @@ FloatArray = NDArray[np.float64]
 
 SHORTEST, LONGEST = 1e-12, 1e9
 """Times in s outside which a stored figure is none: no clock reads less, and nobody waited longer."""
+
+_MESSAGES = ("ping_pong", "send_recv")
+"""Operations whose empty call still sends something."""
+_NEEDS_BYTES = [name for name, row in OPERATIONS.items() if row.sized and name not in _MESSAGES]
 
 KEPT = (*SERIES, "nbytes", "bus_nbytes", "ranks", "case")
 ESTIMATED = ("seconds", "lower", "upper", "launches", "enters", "status", "share")
@@ -46,9 +51,15 @@ def measured(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_usable(rows: pd.DataFrame, *, include_unstable: bool = False) -> pd.Series:
-    """Return which rows may enter fits and claims: a time above zero, no test, and not unstable unless asked."""
+    """Return which rows may enter fits and claims: a time above zero, no test, bytes, not unstable unless asked."""
     statuses = [*ENTERS, Status.UNSTABLE] if include_unstable else [*ENTERS]
-    return rows["status"].isin([status.value for status in statuses]) & has_time(rows) & ~is_test(rows)
+    is_right = rows["status"].isin([status.value for status in statuses])
+    return is_right & has_time(rows) & ~is_test(rows) & ~is_empty(rows)
+
+
+def is_empty(rows: pd.DataFrame) -> pd.Series:
+    """Return which rows are of an operation that had nothing to do, having no bytes (conventions.md 3e)."""
+    return rows["nbytes"].eq(0) & rows["operation"].isin(_NEEDS_BYTES)
 
 
 def is_test(rows: pd.DataFrame) -> pd.Series:
@@ -60,6 +71,7 @@ def words_of_status(rows: pd.DataFrame) -> str:
     """Return how many rows have each status, tests and what has no time apart, as ``2 unstable, 12 without a time``."""
     timeless = rows["status"].isin([status.value for status in ENTERS]) & ~has_time(rows)
     words = rows["status"].mask(timeless, "without a time").mask(is_test(rows), "of a test arrangement")
+    words = words.mask(is_empty(rows), "of no bytes")
     return ", ".join(f"{count} {status}" for status, count in words.value_counts().items())
 
 

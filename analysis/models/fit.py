@@ -26,8 +26,9 @@ from collmark.core.units import format_nbytes
 
 LEAST_SIZES = 3
 """Sizes that a line needs, and each of several."""
-LEAST_OCTAVES = 3.0
-"""Octaves of sizes on a parameter's side of n1/2, below which it is weakly known (method.md B.4)."""
+LEAST_REACHED = 8 / 9
+"""Share of what a model comes near that the size at that end must reach, or the parameter is weakly known: a line
+reaches as much three octaves from n1/2 (method.md B.4), a softer bend later."""
 MOST_RMS = 0.25
 """Root mean square of log residuals above which a model does not describe the times (design.md section 7)."""
 
@@ -310,26 +311,17 @@ def _told(
     if alpha.value is not None and beta.value is not None:
         of_launches = zip(*(one.per_launch or (0.0,) * len(alpha.per_launch) for one in found.values()), strict=True)
         half = over_launches(np.array([model.half_size(own) for own in of_launches]) / ratio)
-        low, high = _knees(model, {name: one.value or 0.0 for name, one in found.items()}, (half.value or 0.0) * ratio)
-        few_below = _lacking(math.log2(low / max(float(nbytes_N[0]), 1.0)), "below")
-        few_above = _lacking(math.log2(float(nbytes_N[-1]) / high), "above")
-        alpha, half = weakened(alpha, few_below), weakened(weakened(half, few_below), few_above)
-        beta, asymptote = weakened(beta, few_above), weakened(asymptote, few_above)
+        small, large = model.predict([one.value or 0.0 for one in found.values()], nbytes_N[[0, -1]])
+        too_large = _lacking(alpha.value / float(small), "alpha is {} of T at the smallest size")
+        reached = beta.value * float(nbytes_N[-1]) / float(large)
+        too_small = _lacking(reached, "the largest size reaches {} of 1/beta")
+        alpha, half = weakened(alpha, too_large), weakened(weakened(half, too_large), too_small)
+        beta, asymptote = weakened(beta, too_small), weakened(asymptote, too_small)
     return {"alpha": alpha, "beta": beta, "asymptote": asymptote, "half_size": half}
 
 
-def _knees(model: Model, values: dict[str, float], half: float) -> tuple[float, float]:
-    """Return the bus bytes up to which the latency rules, and those from which the slope does."""
-    if not model.breaks:
-        return half, half
-    first, last = (values[name] for name in ("beta_1", model.slope))
-    own = values[f"alpha_{len(model.breaks) + 1}"]
-    return min(model.breaks[0], values[model.latency] / first if first else math.inf), max(model.breaks[-1], own / last)
-
-
-def _lacking(octaves: float, where: str) -> str:
-    """Return what is said of too few octaves of sizes on one side of the bend; nothing where they are enough."""
-    if octaves >= LEAST_OCTAVES:
-        return ""
-    short = f"{octaves:.1f} octaves of sizes {where} n1/2, needs {LEAST_OCTAVES:.0f}"
-    return short if octaves >= 0 else f"no size {where} n1/2"
+def _lacking(share: float, words: str) -> str:
+    """Return what is said where an end lies far from what the model comes near; nothing where it is near."""
+    return (
+        "" if share >= LEAST_REACHED else f"{words.format(f'{100 * share:.0f} %')}, needs {100 * LEAST_REACHED:.0f} %"
+    )

@@ -74,9 +74,9 @@ def test_one_odd_size_moves_little() -> None:
     ("sizes", "alpha", "beta"),
     [
         (SIZES, "", ""),
-        ([n for n in SIZES if n >= 64 << 10], "1.6 octaves of sizes below n1/2, needs 3", ""),
-        ([n for n in SIZES if n <= 256 << 10], "", "0.4 octaves of sizes above n1/2, needs 3"),
-        ([n for n in SIZES if n <= 64 << 10], "", "no size above n1/2"),
+        ([n for n in SIZES if n >= 64 << 10], "alpha is 75 % of T at the smallest size, needs 89 %", ""),
+        ([n for n in SIZES if n <= 256 << 10], "", "the largest size reaches 57 % of 1/beta, needs 89 %"),
+        ([n for n in SIZES if n <= 64 << 10], "", "the largest size reaches 25 % of 1/beta, needs 89 %"),
     ],
 )
 def test_parameter_that_the_grid_does_not_identify_is_weak(sizes: list[int], alpha: str, beta: str) -> None:
@@ -84,6 +84,24 @@ def test_parameter_that_the_grid_does_not_identify_is_weak(sizes: list[int], alp
     assert fit.alpha.weak == alpha
     assert fit.beta is not None
     assert fit.beta.weak == beta
+
+
+def test_bandwidth_that_a_soft_bend_never_comes_near_is_weak() -> None:
+    """Five octaves above the bend a norm of 0.4 has reached three quarters of what it comes near."""
+    sizes = [16 << power for power in range(24)]
+    soft = {n: ((20e-6**0.4 + (1e-10 * n) ** 0.4) ** 2.5) / (20e-6 + 1e-10 * n) for n in sizes}
+    fit = fit_of([times(record, soft[record.case.nbytes]) for record in curve(sizes=sizes)])
+    assert fit.model == "p-norm"
+    assert fit.beta is not None
+    assert "of 1/beta, needs 89 %" in fit.beta.weak
+
+
+@pytest.mark.parametrize(("operation", "first"), [("all_reduce", 16), ("ping_pong", 0)])
+def test_a_collective_of_no_bytes_does_nothing_and_does_not_enter(operation: str, first: int) -> None:
+    records = curve(operation, sizes=[0, *SIZES])
+    fit = fit_of([times(record, 0.01) if not record.case.nbytes else record for record in records])
+    assert fit.first == first
+    assert not fit.cliffs or operation == "ping_pong"
 
 
 def test_latency_that_is_not_there_has_a_limit_and_no_value() -> None:
@@ -211,7 +229,7 @@ def test_nothing_is_fitted_to_nothing() -> None:
 
 
 def test_a_size_of_zero_is_a_size() -> None:
-    fit = fit_of(curve(sizes=[0, *SIZES], levels=[1.0, 1.0]))
+    fit = fit_of(curve("ping_pong", sizes=[0, *SIZES], levels=[1.0, 1.0]))
     assert fit.alpha.value == pytest.approx(20e-6, rel=1e-3)
     assert fit.first == 0
 
