@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from collmark.analysis.columns import SERIES, Series
-from collmark.analysis.models.choose import choose, tried
+from collmark.analysis.models.choose import Choice, choose, tried
 from collmark.analysis.models.constant import CONSTANT
 from collmark.analysis.models.hockney import HOCKNEY, P_NORM
 from collmark.analysis.models.index import MODELS
@@ -31,6 +31,10 @@ LEAST_REACHED = 8 / 9
 reaches as much three octaves from n1/2 (method.md B.4), a softer bend later."""
 MOST_RMS = 0.25
 """Root mean square of log residuals above which a model does not describe the times (design.md section 7)."""
+
+
+MOST_LIMITED_RMS = 0.10
+"""Misfit above which no limit of a parameter is given: it would rest on the model being right."""
 
 
 class Cliff(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,7 +228,7 @@ def _fit(series: Series, usable: pd.DataFrame, cases: pd.DataFrame, left_out: in
     inside_N = ~choice.cliffs_N
     own_LN = _long_enough(times_LN, choice.model, nbytes_N, inside_N)
     ratio = float((nbytes_N / np.maximum(cases["nbytes"].to_numpy(), 1)).max())
-    found = _parameters(choice.model, nbytes_N, middle_N, own_LN if len(own_LN) else middle_N[None], inside_N)
+    found = _parameters(choice, nbytes_N, middle_N, own_LN if len(own_LN) else middle_N[None])
     misfits_N = seconds_N / choice.model.predict([one.value or 0.0 for one in found.values()], nbytes_N) - 1
     line = HOCKNEY if is_sized else CONSTANT
     line_N = seconds_N / line.predict(solve(line, nbytes_N[inside_N], seconds_N[inside_N]).tolist(), nbytes_N) - 1
@@ -249,7 +253,7 @@ def _fit(series: Series, usable: pd.DataFrame, cases: pd.DataFrame, left_out: in
         line_rms=_rms(line_N[inside_N]),
         worst=float(misfits_N[worst]),
         worst_at=sizes[worst],
-        **_told(choice.model, found, nbytes_N[inside_N], middle_N[inside_N], ratio),
+        **_told(choice, found, nbytes_N[inside_N], middle_N[inside_N], ratio),
     )
 
 
@@ -275,10 +279,9 @@ def _long_enough(times_LN: FloatArray, model: Model, nbytes_N: FloatArray, insid
     return own_LN
 
 
-def _parameters(
-    model: Model, nbytes_N: FloatArray, seconds_N: FloatArray, own_LN: FloatArray, inside_N: Truths
-) -> dict[str, Quantity]:
+def _parameters(choice: Choice, nbytes_N: FloatArray, seconds_N: FloatArray, own_LN: FloatArray) -> dict[str, Quantity]:
     """Return the parameters of a model over launches, by name."""
+    model, inside_N = choice.model, ~choice.cliffs_N
     solved_LP = solve_many(model, nbytes_N, own_LN)[0]
     absent = {
         name
@@ -291,23 +294,31 @@ def _parameters(
         if name not in absent:
             found[name] = over_launches(solved_LP[:, index])
         elif name in (model.latency, model.slope):
-            found[name] = Quantity(below=upper_limit(model, nbytes_N[inside_N], seconds_N[inside_N], name))
+            found[name] = _limited(choice, model, nbytes_N[inside_N], seconds_N[inside_N], name)
         else:
             found[name] = Quantity()
     return found
 
 
+def _limited(choice: Choice, model: Model, nbytes_N: FloatArray, seconds_N: FloatArray, name: str) -> Quantity:
+    """Return a parameter that the times do not tell, with its limit where they follow the chosen model well."""
+    rms = float(np.sqrt(np.mean(choice.residuals_N[~choice.cliffs_N] ** 2)))
+    return Quantity(below=upper_limit(model, nbytes_N, seconds_N, name)) if rms <= MOST_LIMITED_RMS else Quantity()
+
+
 def _told(
-    model: Model, found: dict[str, Quantity], nbytes_N: FloatArray, seconds_N: FloatArray, ratio: float
+    choice: Choice, found: dict[str, Quantity], nbytes_N: FloatArray, seconds_N: FloatArray, ratio: float
 ) -> dict[str, Quantity]:
     """Return what a fit is read for, by field of :class:`Fit`."""
+    model = choice.model
     alpha = found[model.latency]
     if not nbytes_N.any():
         return {"alpha": alpha}
     # A constant leaves room for a bandwidth so high that no size shows it.
-    beta = found[model.slope] if model.slope else Quantity(below=upper_limit(HOCKNEY, nbytes_N, seconds_N, "beta"))
-    asymptote = Quantity(above=1 / beta.below) if beta.below else over_launches(1 / np.asarray(beta.per_launch))
-    half = Quantity()
+    beta = found[model.slope] if model.slope else _limited(choice, HOCKNEY, nbytes_N, seconds_N, "beta")
+    asymptote, half = Quantity(above=1 / beta.below if beta.below else None), Quantity()
+    if beta.per_launch:
+        asymptote = over_launches(1 / np.asarray(beta.per_launch))
     if alpha.value is not None and beta.value is not None:
         of_launches = zip(*(one.per_launch or (0.0,) * len(alpha.per_launch) for one in found.values()), strict=True)
         half = over_launches(np.array([model.half_size(own) for own in of_launches]) / ratio)
