@@ -35,7 +35,7 @@ from collmark.bench.environment import usable_cores  # noqa: E402
 from collmark.core.units import format_about_nbytes, format_nbytes  # noqa: E402
 
 KEPT = ROOT / "docs" / "proof" / "models.md"
-DRAWS = 200
+DRAWS = 100
 GOOD = next(iter(GRIDS))
 TOLD = ("told, %", "bias, %", "covered, %", "within 2 %, %")
 MODELS = ("constant", "alpha-beta", "p-norm", "square root", "2 segments", "3 segments")

@@ -64,10 +64,11 @@ def fits_table(material: Material) -> Table:
     curves = [material.curve_of(fit.series) for fit in material.fits.fits]
     is_told = len(set(curves)) > 1
     headings = (
-        name_heading("operation"), *((name_heading("series"),) if is_told else ()), *with_interval(ALPHA, "µs"),
+        name_heading("operation"), *((name_heading("series"),) if is_told else ()), name_heading("model, remarks"),
+        *with_interval(ALPHA, "µs"),
         *with_interval(ASYMPTOTE, "GB/s"), Heading(name="", is_drawn=True), *with_interval(N_HALF, ""),
         *with_interval("T min", "µs"), Heading(name="misfit rms", unit="%"), Heading(name="worst", unit="%"),
-        name_heading("fitted range"), name_heading("model, remarks"),
+        name_heading("fitted range"),
     )  # fmt: skip
     return Table(
         anchor="fits-table",
@@ -87,6 +88,7 @@ def _row(fit: Fit, curve: str, skew: Skew | None) -> tuple[Cell, ...]:
     return (
         Cell(text=" ".join(filter(None, (fit.series.operation, fit.series.marker)))),
         *((Cell(text=curve),) if curve else ()),
+        Cell(text=remarks(fit, skew), mark=Mark.NONE if fit.describes else Mark.BAD),
         *quantity_cells(microseconds, fit.alpha),
         *quantity_cells(gigabytes, fit.asymptote),
         quantity_span(fit.asymptote),
@@ -95,7 +97,6 @@ def _row(fit: Fit, curve: str, skew: Skew | None) -> tuple[Cell, ...]:
         Cell(text=percent(fit.rms), mark=Mark.NONE if fit.describes else Mark.BAD),
         Cell(text=f"{percent(fit.worst)} at {format_nbytes(fit.worst_at)}" if sized else percent(fit.worst)),
         Cell(text=f"{format_nbytes(fit.first)} to {format_nbytes(fit.last)}" if sized else "no size"),
-        Cell(text=remarks(fit, skew), mark=Mark.NONE if fit.describes else Mark.BAD),
     )
 
 
