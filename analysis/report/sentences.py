@@ -280,9 +280,16 @@ def _misfit(_material: Material, part: Part) -> str:
     return f"Use the measured times of {', '.join(dict.fromkeys(bad))}: no model describes them." if bad else ""
 
 
-def _quiet(_material: Material, _part: Part) -> str:
+def _cliff(_material: Material, part: Part) -> str:
+    fit = next((fit for fit in part.fits if fit.cliffs), None)
+    return f"Find out why {fit.series.operation} stands apart: {fit.cliff_words}." if fit else ""
+
+
+def _quiet(_material: Material, part: Part) -> str:
+    if part.marker == Marker.IMPORTED:
+        return "How these figures were taken is not in the logs: ask whoever took them what disturbed them."
     return "Nothing that was looked for disturbed these figures: use them within the sizes measured."
 
 
-_RULES = (_wrong, _failed, _tested, _scheduler, _single, _unstable, _disturbed, _wide, _misfit, _quiet)
+_RULES = (_wrong, _failed, _tested, _scheduler, _single, _unstable, _disturbed, _wide, _misfit, _cliff, _quiet)
 """What to do, the most pressing first; the first that has something to say speaks."""

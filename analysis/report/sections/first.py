@@ -13,6 +13,7 @@ from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
 from collmark.analysis.report.sections.claims import BY_RECORDS, ORDER, claims_table
 from collmark.analysis.report.sentences import sentences
+from collmark.core.numeral import counted
 
 ANCHOR = "summary"
 MOST_ROWS = 8
@@ -44,7 +45,7 @@ def _verdicts(material: Material) -> Table | None:
 
 def _of_claims(decided: list[Finding]) -> Table:
     decided = sorted(decided, key=lambda finding: ORDER.index(finding.verdict))
-    caption = f"{len(decided)} verdicts by these records, worst first; all in Claims."
+    caption = f"{counted(len(decided), 'verdict')} by these records, worst first; all in Claims."
     return claims_table("verdicts", decided[:MOST_ROWS], caption, is_short=True)
 
 

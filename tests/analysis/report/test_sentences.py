@@ -106,6 +106,10 @@ def test_no_record_is_nothing_measured() -> None:
         (with_status(curve(), Status.UNSTABLE), "36 of 36 records are unstable"),
         (curve(levels=(0.5, 1.0, 2.0)), "take about"),
         (curve(levels=(1.0, 1.0, 1.0)), "Nothing that was looked for disturbed these figures"),
+        (
+            [times(r, 10) if r.case.nbytes == 1 << 20 else r for r in curve(levels=(1.0, 1.0, 1.0))],
+            "Find out why all_reduce stands apart: 1 MiB takes 10 times as long as the model of the others says",
+        ),
     ],
 )
 def test_the_most_pressing_is_said(records: list[Record], advice: str) -> None:
