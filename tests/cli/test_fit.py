@@ -49,7 +49,10 @@ def test_weak_and_refused_are_said(cli: Callable[..., Any]) -> None:
     cli(*SIMULATED, *PLANTED, "--sizes", "16B,4KiB", "--launches", "1", "--label", "two")
     short = cli("fit", "short")
     assert "one launch: no interval" in " ".join(short.out.split())
-    assert re.search(r"note: beta is weak: all_reduce \(.* above n1/2", " ".join(short.err.split()))
+    assert re.search(
+        r"note: beta is weak: all_reduce \(the largest size reaches \d+ % of 1/beta, needs 89 %",
+        " ".join(short.err.split()),
+    )
     said = " ".join(cli("fit", "two").err.split())
     assert "note: no fit: all_reduce, stream (2 sizes: alpha and beta need at least 3)" in said
 
