@@ -69,15 +69,15 @@ def choose(nbytes_N: FloatArray, seconds_N: FloatArray, ends_2N: FloatArray | No
     Notes
     -----
     Candidates are taken from small to large. One takes the place of the best so far where it gains more than
-    :data:`STEP` and predicts octaves that were left out no worse (method.md B.4), the place of a constant where it
-    gains anything.
+    :data:`STEP` and predicts octaves that were left out no worse (method.md B.4); a line takes that of a constant where
+    it gains anything.
     """
     (best, *others) = (
         min((tried(model, nbytes_N, seconds_N, ends_2N) for model in rank), key=lambda one: one.criterion)
         for rank in _ranks(nbytes_N, seconds_N)
     )
     for one in others:
-        if best.model is CONSTANT:  # that bytes take time is known beforehand, and needs little proof
+        if one.model is HOCKNEY:  # that bytes take time is known beforehand, and needs little proof
             best = one if one.criterion < best.criterion else best
         elif one.criterion < best.criterion - STEP and _is_confirmed(one, best, nbytes_N, seconds_N):
             best = one
