@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from collmark.analysis.claims.finding import Figure
-from collmark.analysis.claims.measured.comparison import FITTED, launches, ranks_of, why_absent
+from collmark.analysis.claims.measured.comparison import launches, ranks_of, why_absent
 from collmark.analysis.claims.measured.curve import Curve, Side
 from collmark.analysis.claims.measured.material import Material
 from collmark.analysis.claims.measured.pairing import mix_clocks, pairs_of, unlike
-from collmark.analysis.claims.measured.reading import Absent, Sample, figure, fitted, read, words
+from collmark.analysis.claims.measured.reading import FITTED, Absent, Sample, figure, fitted, read, words
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.analysis.claims.quantity import Quantity
 
