@@ -13,7 +13,7 @@ from collmark.analysis.claims.measured.reading import FITTED, Absent, Sample, fi
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.analysis.claims.quantity import Quantity
 
-_APART = ("operation", "reduction", "traffic", "in_place", "root", "directions")
+_APART = ("operation", "reduction", "traffic", "in_place", "root", "directions", "window")
 """What belongs to an operation; two must have all else in common."""
 _Pair = tuple[Side, Side]
 
