@@ -17,6 +17,9 @@ from scipy import stats
 
 from collmark.core.estimate import Estimate
 
+APART, APART_LEVEL = 1.1, 0.01
+"""Runs are not pooled where means differ by over this factor, and an F test rejects at this level that they agree:
+a rule, as for a size off its model (:mod:`collmark.analysis.costs.cliffs`)."""
 MOST_LAUNCHES = 1000
 """More launches than this on each side are never proposed."""
 
@@ -170,6 +173,28 @@ def log_contrast(over: Sequence[npt.ArrayLike], under: Sequence[npt.ArrayLike]) 
         counts=tuple(int(one.size) for one in logs),
         method="Welch t on logarithms",
     )
+
+
+def are_apart(groups: Sequence[npt.ArrayLike]) -> bool:
+    """Whether means of groups of launches differ by far more than launches inside a group.
+
+    Parameters
+    ----------
+    groups : sequence of array
+        A positive quantity in each launch of each group, two or more launches each.
+
+    Notes
+    -----
+    One-way analysis of variance on logarithms (Fisher 1925), and a factor below which a difference is small, however
+    well it is known.
+    """
+    logs = [_logs(values) for values in groups]
+    means = [float(one.mean()) for one in logs]
+    if len(logs) < 2 or max(means) - min(means) <= math.log(APART):
+        return False
+    if not any(np.ptp(one) for one in logs):  # no scatter: whatever differs, differs by more
+        return True
+    return bool(stats.f_oneway(*logs).pvalue < APART_LEVEL)
 
 
 def ratio(over_L: npt.ArrayLike, under_L: npt.ArrayLike, level: float = 0.95) -> Estimate | None:

@@ -9,10 +9,12 @@ import msgspec
 import numpy as np
 
 from collmark.analysis.columns import Series
-from collmark.analysis.costs.growth import FloatArray
+from collmark.analysis.costs.algorithm import power_below
+from collmark.analysis.costs.growth import FloatArray, rms
 from collmark.analysis.costs.index import ALGORITHMS
 from collmark.analysis.costs.scaling import LEAST_RANK_COUNTS, Candidate, Scaling, Scalings, likeness, placement_of
-from collmark.analysis.models.fit import Fit, Fits
+from collmark.analysis.models.fit import MOST_RMS, Fit, Fits
+from collmark.analysis.models.hockney import HOCKNEY
 from collmark.core.estimate import Estimate
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.statistics import log_t_interval
@@ -44,7 +46,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     basis : str
         What it comes from.
     outside : str
-        In how far it lies outside the measured range, and by what the interval was widened; empty inside.
+        In how far it lies outside what was measured, and by what the interval was widened; empty inside.
     """
 
     series: Series
@@ -99,14 +101,36 @@ def _from_fit(fit: Fit, nbytes: int, ranks: int) -> Prediction | Unpredicted:
     if octaves > FURTHEST or not fit.describes:
         reason = words if fit.describes else "its model does not describe the measured times"
         return Unpredicted(series=fit.series, nbytes=nbytes, ranks=ranks, reason=reason)
-    bus_nbytes = nbytes * fit.bus_ratio
-    each_L = fit.predict_each(np.array([bus_nbytes]))[:, 0]
-    centre = float(fit.predict(np.array([bus_nbytes]))[0])
-    spread = [(centre, log_t_interval(each_L) if each_L.all() else None, fit.rms)]
-    blank = Prediction(
-        series=fit.series, nbytes=nbytes, ranks=ranks, seconds=centre, basis=f"the fit at {ranks} ranks", outside=words
-    )
+    lines = _lines(fit, nbytes)
+    bus_nbytes = np.array([nbytes * fit.bus_ratio])
+    each = [(_own_seconds(line, nbytes), line.predict_each(bus_nbytes)[:, 0]) for line in lines]
+    spread = [(centre, log_t_interval(each_L) if each_L.all() else None, fit.rms) for centre, each_L in each]
+    basis = f"the fit at {ranks} ranks"
+    if len(lines) > 1:
+        below, above = (f"{centre * 1e6:.3g} us" for centre, _each in each)
+        basis += f", which changes its line somewhere in {_beside(fit, nbytes)}: {below} by one, {above} by the other"
+    centre = _own_seconds(fit, nbytes)
+    blank = Prediction(series=fit.series, nbytes=nbytes, ranks=ranks, seconds=centre, basis=basis, outside=words)
     return _with_interval(blank, spread, octaves)
+
+
+def _own_seconds(fit: Fit, nbytes: int) -> float:
+    return float(fit.predict(np.array([nbytes * fit.bus_ratio]))[0])
+
+
+def _lines(fit: Fit, nbytes: int) -> list[Fit]:
+    """Return the fit once for each line that may hold at a size: between the sizes around a break both do."""
+    for index, (below, above) in enumerate(fit.breaks):
+        if below < nbytes < above:
+            around = fit.breaks[:index], fit.breaks[index + 1 :]
+            moved = ((nbytes, above), (below, nbytes))  # the break put above the size, and below it
+            return [msgspec.structs.replace(fit, breaks=(*around[0], one, *around[1])) for one in moved]
+    return [fit]
+
+
+def _beside(fit: Fit, nbytes: int) -> str:
+    """Return the sizes around the break that a size lies beside, in words."""
+    return next(f"{format_nbytes(low)} to {format_nbytes(high)}" for low, high in fit.breaks if low < nbytes < high)
 
 
 def _from_scaling(scaling: Scaling | None, group: list[Fit], nbytes: int, ranks: int) -> Prediction | Unpredicted:
@@ -118,17 +142,21 @@ def _from_scaling(scaling: Scaling | None, group: list[Fit], nbytes: int, ranks:
     octaves, words = _outside([("size", nbytes, *limits), ("ranks", ranks, scaling.ranks[0], scaling.ranks[-1])])
     allowed = [one for one in scaling.alike if ALGORITHMS[one.latency].holds_for(ranks)]
     allowed = [one for one in allowed if ALGORITHMS[one.bandwidth].holds_for(ranks)]
-    reason = words if octaves > FURTHEST else _not_known(scaling, allowed, ranks)
+    reason = (
+        words if octaves > FURTHEST else _not_known(scaling, allowed, ranks) or _misses(scaling, allowed, nbytes, ranks)
+    )
     if reason:
         return Unpredicted(series=scaling.series, nbytes=nbytes, ranks=ranks, reason=reason)
     misfit = max(fit.rms for fit in scaling.fits)
     spread = []
     for one in allowed:
         each = _times(one, scaling.gamma or 0.0, nbytes, ranks)
-        own = math.hypot(misfit, one.latency_rms or 0.0, one.bandwidth_rms or 0.0)
+        off = rms([math.log(ratio) for _fit, ratio in _ratios(scaling, one, nbytes)])
+        own = math.hypot(misfit, max(off, math.hypot(one.latency_rms or 0.0, one.bandwidth_rms or 0.0)))
         spread.append((float(np.exp(np.log(each).mean())), log_t_interval(each), own))
     names = " or ".join(one.words for one in allowed)
     basis = f"{names} over {', '.join(map(str, scaling.ranks))} ranks"
+    words = "; ".join(filter(None, (words, _unmeasured_row(scaling, allowed, ranks))))
     blank = Prediction(
         series=scaling.series, nbytes=nbytes, ranks=ranks, seconds=spread[0][0], basis=basis, outside=words
     )
@@ -151,6 +179,50 @@ def _not_known(scaling: Scaling, allowed: list[Candidate], ranks: int) -> str:
     return ""
 
 
+def _ratios(scaling: Scaling, one: Candidate, nbytes: int) -> list[tuple[Fit, float]]:
+    """Return what the law says over what each fit says at a size; beside a break by either line."""
+    found = []
+    for fit, ranks in zip(scaling.fits, scaling.ranks, strict=True):
+        law = float(np.exp(np.log(_times(one, scaling.gamma or 0.0, nbytes, ranks)).mean()))
+        found += [(fit, law / _own_seconds(line, nbytes)) for line in _lines(fit, nbytes)]
+    return found
+
+
+def _misses(scaling: Scaling, allowed: list[Candidate], nbytes: int, ranks: int) -> str:
+    """Return why the law does not hold at a size: it has one line, the alpha of the first and the beta of the last."""
+    broken = [fit for fit in scaling.fits if fit.breaks]
+    if broken and not scaling.ranks[0] <= ranks <= scaling.ranks[-1]:
+        where = f"the fit at {placement_of(broken[-1].series).ranks} ranks has {broken[-1].model_words}"
+        return f"{where}: beyond the measured rank counts nothing tells where a line ends"
+    ratios = [(one, fit, ratio) for one in allowed for fit, ratio in _ratios(scaling, one, nbytes)]
+    one, fit, ratio = max(ratios, key=lambda found: abs(math.log(found[2])))
+    if abs(math.log(ratio)) <= math.log1p(MOST_RMS):
+        return ""
+    changes = f", which is {fit.model_words}" if fit.model != HOCKNEY.name else ""
+    its = f"the fit at {placement_of(fit.series).ranks} ranks does{changes}"
+    where = f"at {format_nbytes(nbytes)} {one.words} says {ratio:.2g} times what {its}"
+    return f"{where}: predicted at measured rank counts only"
+
+
+def _unmeasured_row(scaling: Scaling, allowed: list[Candidate], ranks: int) -> str:
+    """Return that an algorithm takes other steps at a rank count than at powers of two, and only these were measured.
+
+    So it is where what stands before alpha or beta does not lie between those of the powers of two on either side.
+    """
+    power = power_below(ranks)
+    if power == ranks or any(power_below(measured) != measured for measured in scaling.ranks):
+        return ""
+    names = []
+    for one in allowed:
+        pairs = ((one.latency, "alpha"), (one.bandwidth, "beta"))
+        terms = [[getattr(ALGORITHMS[key].terms(p), part) for p in (power, ranks, 2 * power)] for key, part in pairs]
+        if any(not min(low, high) <= own <= max(low, high) for low, own, high in terms):
+            names.append(one.words)
+    if not names:
+        return ""
+    return f"only powers of two were measured, and what {' or '.join(names)} does at {ranks} ranks beyond is reckoned"
+
+
 def _times(one: Candidate, gamma: float, nbytes: int, ranks: int) -> FloatArray:
     """Return T in each set of launches."""
     messages, moved = (ALGORITHMS[key].terms(ranks) for key in (one.latency, one.bandwidth))
@@ -161,8 +233,8 @@ def _times(one: Candidate, gamma: float, nbytes: int, ranks: int) -> FloatArray:
         constant + messages.alpha * alpha + nbytes * (moved.beta * beta + moved.gamma * gamma)
         for constant, alpha, beta in sets
     ]
-    # A launch whose overhead came out negative may so predict no time at all: its least is what one message takes.
-    least = [max(alpha, beta * nbytes) for _constant, alpha, beta in sets]
+    # A launch whose overhead came out negative may so predict no time at all: a message, and the bytes, take theirs.
+    least = [max(alpha, nbytes * moved.beta * beta) for _constant, alpha, beta in sets]
     return np.maximum(times, least)
 
 

@@ -64,6 +64,12 @@ def priors_beside(points: pd.DataFrame, name: str) -> tuple[PriorOf, ...]:
     return tuple(found)
 
 
+def nothing_beside(name: str) -> str:
+    """Return why a prior that was asked for stands beside nothing."""
+    known = ", ".join(ALGORITHMS)
+    return f"--prior {name}: NCCL's own model has {known} on 2 or more ranks, and these runs have no time of any"
+
+
 def with_prior(drawn: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the rows of a table that NCCL's model knows, with :data:`OF_PRIOR` beside them.
 

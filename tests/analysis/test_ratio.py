@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from collmark.analysis.ratio import MOST_LAUNCHES, launches_to_decide, log_contrast, log_mean, log_ratio, ratio
+from collmark.analysis.ratio import (
+    APART_LEVEL,
+    MOST_LAUNCHES,
+    are_apart,
+    launches_to_decide,
+    log_contrast,
+    log_mean,
+    log_ratio,
+    ratio,
+)
 
 POSITIVE = st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=8)
 
@@ -118,3 +127,21 @@ def test_scaling_moves_the_centre_only() -> None:
     assert once is not None
     assert twice is not None
     assert (twice.value, twice.lower, twice.upper) == pytest.approx((2 * once.value, 2 * once.lower, 2 * once.upper))
+
+
+def test_alike_groups_are_called_apart_as_seldom_as_the_level_says() -> None:
+    """Launches so wide that the factor of 1.1 bounds nothing: what is counted is the F test's level."""
+    random = np.random.default_rng(3)
+    draws = [[random.lognormal(0, 0.5, 5) for _group in range(2)] for _draw in range(2000)]
+    assert sum(are_apart(groups) for groups in draws) <= 2000 * APART_LEVEL + 3 * math.sqrt(2000 * APART_LEVEL)
+
+
+def test_groups_are_apart_by_a_factor_and_beyond_their_scatter() -> None:
+    tight = np.array([0.99, 1.0, 1.01])
+    assert are_apart([tight, 1.6 * tight])
+    assert not are_apart([tight, 1.08 * tight])
+    assert not are_apart([[0.5, 1.0, 2.0], [0.8, 1.6, 3.2]])
+    assert are_apart([[1.0, 1.0], [2.0, 2.0]])
+    assert not are_apart([[1.0, 1.0], [1.0, 1.0]])
+    assert not are_apart([tight])
+    assert not are_apart([])

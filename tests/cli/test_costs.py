@@ -153,6 +153,18 @@ def test_a_report_draws_the_prior_where_it_is_asked_for(cli: Callable[..., Any],
     assert "must be nccl:GENERATION" in wrong.err
 
 
+def test_a_prior_beside_nothing_says_why(cli: Callable[..., Any], run: Callable[..., str]) -> None:
+    path = run(curve("ping_pong"))
+    why = "note: --prior nccl:HOPPER: NCCL's own model has all_reduce, all_gather, "
+    said = cli("fit", path, "--prior", "nccl:HOPPER")
+    assert why in " ".join(said.err.split())
+    assert "NCCL" not in cli("fit", path).err
+    said = cli("report", path, "--prior", "nccl:HOPPER", "-o", "none.html")
+    assert why in " ".join(said.err.split())
+    said = cli("report", path, "--prior", "nccl:HOPPER", "--format", "md")
+    assert "note: --prior nccl:HOPPER: only HTML shows it" in said.err
+
+
 def test_an_unknown_prior_is_one_line(cli: Callable[..., Any], run: Callable[..., str]) -> None:
     result = cli("fit", run(ring((8,))), "--prior", "nccl:KEPLER")
     assert result.status == 2

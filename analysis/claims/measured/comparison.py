@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from collmark.analysis.claims.measured.curve import Curve, Side, sides
-from collmark.analysis.claims.measured.reading import DIGITS, LEVEL, Reading, fitted, read, words
+from collmark.analysis.claims.measured.reading import DIGITS, FITTED, LEVEL, Reading, fitted, read, words
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.analysis.claims.quantity import shown
 from collmark.analysis.fieller import NOT_BOUNDED
@@ -16,20 +14,6 @@ from collmark.core.placement import Tier
 
 NAMED = 4
 """Operations that are named where the one asked for is missing."""
-
-
-class Fitted(msgspec.Struct, frozen=True, kw_only=True):
-    """A quantity of a fit: in words, and its SI unit."""
-
-    words: str
-    unit: str
-
-
-FITTED = {
-    "asymptote": Fitted(words="asymptotic bandwidth", unit="B/s"),
-    "alpha": Fitted(words="latency alpha", unit="s"),
-}
-"""The fitted quantities that predicates take, by field of a fit."""
 
 
 def ratio_of(left: Side, right: Side, name: str, says: str, *, software: bool = False) -> Reading:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from collmark.analysis.claims.finding import Figure
-from collmark.analysis.claims.measured.comparison import FITTED, ranks_of, ratio_of
+from collmark.analysis.claims.measured.comparison import ranks_of, ratio_of
 from collmark.analysis.claims.measured.curve import Side, sides
 from collmark.analysis.claims.measured.material import Material
 from collmark.analysis.claims.measured.pairing import pairs_of, unlike
-from collmark.analysis.claims.measured.reading import ONE_LAUNCH, Reading, figure, fitted, read
+from collmark.analysis.claims.measured.reading import FITTED, ONE_LAUNCH, Reading, figure, fitted, read
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import KIB, MIB, format_nbytes

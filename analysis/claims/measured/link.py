@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from collmark.analysis.claims.measured.comparison import FITTED, launches, ratio_of, why_absent
+from collmark.analysis.claims.measured.comparison import launches, ratio_of, why_absent
 from collmark.analysis.claims.measured.curve import Side, sides, way_words
 from collmark.analysis.claims.measured.family import Family, family_of
 from collmark.analysis.claims.measured.material import Material
 from collmark.analysis.claims.measured.pairing import pairs_of
-from collmark.analysis.claims.measured.reading import Absent, Sample, fitted, read, words
+from collmark.analysis.claims.measured.reading import FITTED, Absent, Sample, fitted, read, words
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.analysis.claims.quantity import Quantity
 

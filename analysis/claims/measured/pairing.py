@@ -13,7 +13,7 @@ from collmark.analysis.claims.measured.selector import Selector
 from collmark.core.operation import Estimand
 
 _BRACKETED = {Estimand.LAST_IN_LAST_OUT.value, Estimand.FIRST_IN_LAST_OUT.value, Estimand.LONGEST_LOCAL.value}
-_NAMES = {"origin": "statistic of", "directions": "directions:"}
+_NAMES = {"origin": "statistic of", "window": "messages in flight:", "directions": "directions:"}
 _VALUES: dict[str, dict[Any, str]] = {"origin": {"": "collmark's own"}, "directions": WAYS}
 LEVELLED = "clocks could be compared on one side only: T is D_max on both, skew included"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -10,12 +10,27 @@ from collmark.analysis.claims.finding import Figure
 from collmark.analysis.claims.measured.curve import Curve, Side
 from collmark.analysis.claims.quantity import natural_unit, scale_of, shown
 from collmark.analysis.fieller import Fieller, fieller
-from collmark.analysis.ratio import LogMean, log_contrast
+from collmark.analysis.ratio import APART, APART_LEVEL, LogMean, are_apart, log_contrast
+from collmark.core.errors import one_line
 from collmark.core.estimate import Estimate
 
 ONE_LAUNCH = "one launch: no interval"
 DIGITS = 3
 LEVEL = 0.95
+
+
+class Fitted(msgspec.Struct, frozen=True, kw_only=True):
+    """A quantity of a fit: in words, and its SI unit."""
+
+    words: str
+    unit: str
+
+
+FITTED = {
+    "asymptote": Fitted(words="asymptotic bandwidth", unit="B/s"),
+    "alpha": Fitted(words="latency alpha", unit="s"),
+}
+"""The fitted quantities that predicates take, by field of a fit."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,16 +149,47 @@ def fitted(side: Side, name: str) -> Values:
     name : str
         Field of :class:`collmark.analysis.models.fit.Fit`: ``asymptote`` or ``alpha``.
     """
-    values: list[float] = []
-    problems: list[str] = []
+    of_runs = []
     for curve in side.curves:
-        problem = _problem(curve, name)
-        if problem:
-            problems.append(f"{side.tier} {curve.series.operation}: {problem}")
-        if curve.fit is not None:
-            quantity = getattr(curve.fit, name)
-            values += [] if quantity is None else quantity.per_launch
-    return Values(per_launch=tuple(values), problem="; ".join(dict.fromkeys(problems)))
+        quantity = None if curve.fit is None else getattr(curve.fit, name)
+        of_runs.append((curve.series.run, () if quantity is None else quantity.per_launch))
+    problems = (*problems_of(side, lambda curve: _problem(curve, name)), runs_apart(of_runs, FITTED[name].unit))
+    what = f"{side.tier} {side.curves[0].series.operation}"
+    return Values(
+        per_launch=tuple(value for _run, values in of_runs for value in values),
+        problem="; ".join(f"{what}: {problem}" for problem in problems if problem),
+    )
+
+
+def problems_of(side: Side, problem_of: Callable[[Curve], str]) -> tuple[str, ...]:
+    """Return why no verdict may rest on curves of a side, each reason once, with its runs unless it is that of all."""
+    found: dict[str, list[str]] = {}
+    for curve in side.curves:
+        found.setdefault(problem_of(curve), []).append(curve.series.run)
+    return tuple(
+        problem if len(runs) == len(side.curves) else f"run {one_line(', '.join(runs))}: {problem}"
+        for problem, runs in found.items()
+        if problem
+    )
+
+
+def runs_apart(of_runs: Iterable[tuple[str, Sequence[float]]], unit: str) -> str:
+    """Return that runs differ by far more than their launches scatter, in words; empty where they may be pooled.
+
+    Parameters
+    ----------
+    of_runs : iterable of (str, sequence of float)
+        Name of each run, and a positive quantity in each of its launches; runs of one launch tell nothing.
+    unit : str
+        Its SI unit.
+    """
+    told = [(run, values) for run, values in of_runs if len(values) > 1]
+    if not are_apart([values for _run, values in told]):
+        return ""
+    means = [(one_line(run), geometric_mean(values)) for run, values in told]
+    each = ", ".join(f"{run} {shown(mean, unit, natural_unit(mean, unit), DIGITS)}" for run, mean in means)
+    by = f"by over {APART - 1:.0%}, and far more than their launches (F test at {APART_LEVEL:.0%})"
+    return f"runs differ {by}: {each}"
 
 
 def _problem(curve: Curve, name: str) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from collmark.analysis.claims.finding import Figure
-from collmark.analysis.claims.measured.comparison import FITTED, launches, ranks_of, why_absent
+from collmark.analysis.claims.measured.comparison import launches, ranks_of, why_absent
 from collmark.analysis.claims.measured.curve import Curve, Side
 from collmark.analysis.claims.measured.material import Material
 from collmark.analysis.claims.measured.pairing import mix_clocks, pairs_of, unlike
-from collmark.analysis.claims.measured.reading import Absent, Sample, figure, fitted, read, words
+from collmark.analysis.claims.measured.reading import FITTED, Absent, Sample, figure, fitted, read, words
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.analysis.claims.quantity import Quantity
 
-_APART = ("operation", "reduction", "traffic", "in_place", "root", "directions")
+_APART = ("operation", "reduction", "traffic", "in_place", "root", "directions", "window")
 """What belongs to an operation; two must have all else in common."""
 _Pair = tuple[Side, Side]
 

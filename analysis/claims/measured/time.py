@@ -9,7 +9,7 @@ import numpy as np
 from collmark.analysis.claims.measured.comparison import launches, why_absent
 from collmark.analysis.claims.measured.curve import Curve, Side, sides
 from collmark.analysis.claims.measured.material import Material
-from collmark.analysis.claims.measured.reading import Absent, Reading, Sample, read, words
+from collmark.analysis.claims.measured.reading import Absent, Reading, Sample, problems_of, read, runs_apart, words
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.analysis.claims.quantity import Quantity, shown
 from collmark.core.case import Device
@@ -95,20 +95,28 @@ def _measured(side: Side, nbytes: int, says: str) -> Reading:
     operation = side.curves[0].series.operation
     size = shown(nbytes, "B")
     how = "imported" if side.curves[0].series.origin else "measured"
-    reading = read(says, [times], unit="s", by=f"{operation} at {size}, {side.ranks} ranks, {how}, {launches(times)}")
+    reading = read(
+        says,
+        [times],
+        unit="s",
+        problem=runs_apart([(curve.series.run, curve.times.get(nbytes, ())) for curve in side.curves], "s"),
+        by=f"{operation} at {size}, {side.ranks} ranks, {how}, {launches(times)}",
+    )
     return reading.with_steps(f"{side.tier}: T {how} at {size} = {words(reading)}, {launches(times)}")
 
 
 def _at(side: Side, nbytes: int) -> Reading:
     if side.times(nbytes):
         return _measured(side, nbytes, f"at {shown(nbytes, 'B')}")
-    values = [value for curve in side.curves for value in _predicted(curve, nbytes)]
+    of_runs = [(curve.series.run, _predicted(curve, nbytes)) for curve in side.curves]
+    values = [value for _run, own in of_runs for value in own]
+    problems = (*problems_of(side, lambda curve: _why_not(curve, nbytes)), runs_apart(of_runs, "s"))
     operation, size = side.curves[0].series.operation, shown(nbytes, "B")
     reading = read(
         f"at {size}",
         [values],
         unit="s",
-        problem="; ".join(filter(None, (_why_not(curve, nbytes) for curve in side.curves))),
+        problem="; ".join(filter(None, problems)),
         by=f"{operation} at {size}, {side.ranks} ranks, fitted, {launches(values)}",
     )
     return reading.with_steps(f"{side.tier}: the fitted model of each launch, at {size} = {words(reading)}")

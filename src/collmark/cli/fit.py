@@ -29,6 +29,7 @@ def fit(
     as_json: opt.AsJson = False,
 ) -> None:
     """Fit latency and bandwidth to every curve of some runs: a line, or what describes it better."""
+    from collmark.analysis.costs.prior import nothing_beside
     from collmark.cli.cost_table import print_costs
     from collmark.cli.fit_table import print_fits
     from collmark.cli.share_table import print_shares
@@ -41,6 +42,8 @@ def fit(
     fits, skews = fit_runs(results, include_unstable=include_unstable)
     shares = expect_of_runs(results, fits, expect or (), include_unstable=include_unstable)
     explained = explain(results, fits, wanted=predict or (), prior_name=prior, include_unstable=include_unstable)
+    if prior and not explained.priors:
+        terminal.warn(f"note: {nothing_beside(prior)}")
     if as_json:
         import msgspec
 

@@ -41,6 +41,7 @@ def report(
     as_json: opt.AsJson = False,
 ) -> None:
     """Write one file that needs nothing else: what was found, how sure it is, pictures, fits, verdicts, warnings."""
+    from collmark.analysis.costs.prior import nothing_beside
     from collmark.core.store import LATEST
     from collmark.workflow.fit import load_runs
     from collmark.workflow.report import default_file, is_summary, make_report, read_format
@@ -58,6 +59,9 @@ def report(
     if path is not None:
         write_whole(path, lambda place: place.write_text(made.text, encoding="utf-8"), force=force)
     _tell(terminal, made, path, as_json=as_json)
+    if prior and "prior" not in made.sections:
+        why = f"--prior {prior}: only HTML shows it" if is_summary(kind) else nothing_beside(prior)
+        terminal.warn(f"note: {why}")
 
 
 def _tell(terminal: Terminal, made: Report, path: Path | None, *, as_json: bool) -> None:

@@ -29,6 +29,7 @@ from collmark.core.case import Binding, Buffers, Cadence, Device, Form, Scheduli
 from collmark.core.grouping import Company, groups_of
 from collmark.core.placement import Placement
 from collmark.core.record import Record, Status
+from collmark.core.units import MIB
 
 UNLIKE: dict[str, tuple[dict[str, Any], str]] = {
     "backend": ({"backend": "mpi"}, "backend nccl against mpi"),
@@ -63,6 +64,23 @@ def test_unlike_sides_are_refused_with_the_reason(table: Table, name: str) -> No
     assert found.verdict is Verdict.NO_DATA
     assert f"unlike sides: {reason}" in found.by
     assert found.command
+
+
+def test_streams_of_unlike_windows_are_refused_with_the_reason(table: Table) -> None:
+    """In each curve the most: of large sizes fewer are in flight."""
+    sides = [
+        [
+            replaced(
+                record, case=msgspec.structs.replace(record.case, messages=1 if record.case.nbytes > MIB else most)
+            )
+            for record in link(place, rate=rate)
+        ]
+        for place, rate, most in (("nvlink", 800 * GB, 64), ("infiniband", 50 * GB, 1), ("infiniband", 50 * GB, 64))
+    ]
+    found = finding(table, "gap-18x", *sides[:2])
+    assert found.verdict is Verdict.NO_DATA
+    assert "unlike sides: messages in flight: 64 against 1" in found.by
+    assert finding(table, "gap-18x", sides[0], sides[2]).verdict is not Verdict.NO_DATA
 
 
 @pytest.mark.parametrize("name", REDUCED)
@@ -316,15 +334,6 @@ def test_roce_and_tcp_are_judged_apart_as_ethernet(table: Table) -> None:
     assert "rdma:roce" in found.by
     assert finding(table, "eth-latency-10x", *groups, a="roce").verdict is Verdict.FAILS
     assert finding(table, "eth-latency-10x", *groups, a="tcp").verdict is Verdict.HOLDS
-
-
-def test_launches_of_several_runs_count_together(table: Table) -> None:
-    pair = [link("nvlink", rate=8 * 50 * GB), link("infiniband")]
-    found = finding(table, "gap-18x", *pair, *pair)
-    assert found.found is not None
-    assert found.found.estimate is not None
-    assert found.found.estimate.count == 20
-    assert "10 launches" in found.by
 
 
 def test_launches_that_would_decide_are_named(table: Table) -> None:

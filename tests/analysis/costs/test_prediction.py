@@ -7,12 +7,12 @@ import math
 
 import msgspec
 import pytest
-from tests.analysis.costs.draws import Planted, draw
+from tests.analysis.costs.draws import Planted, draw, quantity
 
 from collmark.analysis.costs.index import ALGORITHMS
 from collmark.analysis.costs.prediction import FURTHEST, Prediction, Unpredicted, predict
 from collmark.analysis.costs.scaling import Scalings, scale
-from collmark.analysis.models.fit import Fits
+from collmark.analysis.models.fit import Fit, Fits
 
 DRAWS = 200
 MIB = 1 << 20
@@ -66,6 +66,12 @@ def test_another_rank_count_is_answered_by_the_law() -> None:
     assert one.seconds == pytest.approx(planted.seconds(MIB, 6), rel=0.02)
     assert "ring" in one.basis
     assert "over 2, 4, 8, 16 ranks" in one.basis
+
+
+def test_a_share_of_the_bytes_takes_a_share_of_their_time() -> None:
+    planted = Planted(latency="all_gather/ring", launch_sd=0.01)
+    one = predicted(draw(planted, 1), 64 * MIB, 3)  # two thirds of them come from others
+    assert one.seconds == pytest.approx(planted.seconds(64 * MIB, 3), rel=0.03)
 
 
 def test_outside_the_range_it_says_so_and_is_wider() -> None:
@@ -145,3 +151,82 @@ def test_what_has_no_size_is_predicted_by_ranks_alone() -> None:
         one = predicted(fits, MIB, ranks)
         assert (one.nbytes, one.outside) == (0, "")
         assert one.seconds == pytest.approx(planted.line(ranks)[0], rel=0.05)
+
+
+def in_two_lines(fits: Fits, slower: float, below: int = 8 << 10, above: int = 32 << 10) -> Fits:
+    """Return the same fits with another line from a size on, whose latency and bytes take so many times as long."""
+
+    def broken(fit: Fit) -> Fit:
+        first = fit.parameters["alpha"], fit.parameters["beta"]
+        second = [quantity([slower * value for value in one.per_launch]) for one in first]
+        names = ("alpha_1", "beta_1", "alpha_2", "beta_2")
+        return msgspec.structs.replace(
+            fit,
+            model="2 segments",
+            breaks=((below, above),),
+            parameters=dict(zip(names, [*first, *second], strict=True)),
+            beta=second[1],
+        )
+
+    return Fits(fits=tuple(broken(fit) for fit in fits.fits), refused=())
+
+
+def test_where_fits_change_their_line_the_law_over_ranks_is_refused_wherever_it_misses_them() -> None:
+    fits = in_two_lines(draw(Planted(launch_sd=0.01), 1), slower=10)
+    reason = refused(fits, 64 << 10, 6)
+    assert "says 0." in reason
+    assert "which is 2 segments, another line from 32 KiB on: predicted at measured rank counts only" in reason
+    assert predicted(fits, 16, 6).seconds == pytest.approx(Planted().seconds(16, 6), rel=0.03)
+    assert predicted(fits, 64 << 10, 8).basis == "the fit at 8 ranks"
+    assert "beyond the measured rank counts nothing tells where a line ends" in refused(fits, 16, 32)
+
+
+def test_a_law_that_misses_the_fits_by_less_widens_the_interval() -> None:
+    plain = draw(Planted(launch_sd=0.01), 1)
+    slower = in_two_lines(plain, slower=1.2)
+    rms = math.log(1.2)
+
+    def arm(one: Prediction) -> float:
+        assert one.upper is not None
+        return math.log(one.upper / one.seconds)
+
+    alike, missed = predicted(plain, 64 << 10, 6), predicted(slower, 64 << 10, 6)
+    assert arm(alike) < 0.1
+    assert arm(missed) > 1.5 * rms
+    assert covers(missed, 1.2 * Planted().seconds(64 << 10, 6))
+
+
+def test_a_norm_is_not_predicted_as_a_line_at_its_bend() -> None:
+    line = draw(Planted(launch_sd=0.01), 1)
+    sharp = quantity([20.0] * 5)
+    fits = Fits(
+        fits=tuple(
+            msgspec.structs.replace(fit, model="p-norm", parameters={**fit.parameters, "q": sharp}) for fit in line.fits
+        ),
+        refused=(),
+    )
+    assert "which is p-norm, q 20" in refused(fits, MIB, 6)
+    assert predicted(fits, 64 * MIB, 6).basis.startswith("ring")
+
+
+def test_beside_a_break_the_interval_holds_both_lines() -> None:
+    planted = Planted(launch_sd=0.01)
+    fits = in_two_lines(draw(planted, 1), slower=10)
+    for nbytes in (12 << 10, 24 << 10):
+        one = predicted(fits, nbytes, 8)
+        truth = planted.seconds(nbytes, 8)
+        assert covers(one, truth)
+        assert covers(one, 10 * truth)
+        assert "changes its line somewhere in 8 KiB to 32 KiB" in one.basis
+    for nbytes in (8 << 10, 32 << 10):
+        assert predicted(fits, nbytes, 8).basis == "the fit at 8 ranks"
+
+
+def test_a_row_that_no_measurement_touched_is_said() -> None:
+    fits = draw(Planted(latency="all_reduce/halving and doubling", launch_sd=0.01), 1)
+    assert predicted(fits, MIB, 12).outside == (
+        "only powers of two were measured, and what halving and doubling does at 12 ranks beyond is reckoned"
+    )
+    assert predicted(draw(Planted(launch_sd=0.01), 1), MIB, 12).outside == ""  # a ring is the same at any rank count
+    with_twelve = Planted(latency="all_reduce/halving and doubling", launch_sd=0.01, ranks=(2, 4, 8, 12))
+    assert "reckoned" not in predicted(draw(with_twelve, 1), MIB, 6).outside
