@@ -69,7 +69,8 @@ def test_a_log_becomes_a_run_that_fit_claims_and_report_take(cli: Cli, log: Path
     assert first["imported"]["printed"]["time"] == "20.00"
     assert (first["imported"]["line"], first["imported"]["ranks_from"]) == (10, "text")
     assert "timing" not in first or first["timing"] is None
-    for words in (("list",), ("fit", "a100"), ("report", "a100", "--format", "md"), ("claims", "a100")):
+    shows = (("list",), ("list", "a100"), ("fit", "a100"), ("report", "a100", "--format", "md"), ("claims", "a100"))
+    for words in shows:
         shown = cli(*words, "--output", str(tmp_path / "r"))
         assert shown.status == 0, shown.err
         assert "IMPORTED" in shown.out or words[0] == "claims"
