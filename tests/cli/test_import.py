@@ -190,6 +190,20 @@ def test_a_file_nobody_recognises_is_an_error_that_lists_formats_and_loses_nothi
     assert len(stored(tmp_path / "r")) == 1
 
 
+def test_json_of_an_error_is_one_object_with_what_was_read(cli: Cli, log: Path, tmp_path: Path) -> None:
+    other = tmp_path / "README"
+    other.write_text("Nothing to see here.\n")
+    some = cli("import", str(log), str(other), "--json")
+    assert some.status == 2
+    assert len(some.json["rows"]) == 6
+    assert some.json["error"]["status"] == 2
+    assert f"error: {some.json['error']['message']}" in some.err
+    assert some.err.count("error: ") == 1
+    none = cli("import", str(other), "--json")
+    assert (none.status, none.json["event"]) == (2, "error")
+    assert set(some.json) == {"rows", "skipped", *none.json}
+
+
 @pytest.mark.parametrize(
     ("words", "names"),
     [

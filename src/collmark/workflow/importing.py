@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -203,12 +203,12 @@ def _bytes_of(name: str) -> bytes:
         raise UsageError(f"{short_path(name)} cannot be read: {words}") from error
 
 
-def to_json(reads: Sequence[Read]) -> str:
-    """Return rows and skipped lines as one JSON object, in ASCII."""
+def to_json(reads: Sequence[Read], more: Mapping[str, object]) -> str:
+    """Return rows and skipped lines, and more members, as one JSON object, in ASCII."""
     fields = attrgetter(*JSON_FIELDS)
     rows = [dict(zip(JSON_FIELDS, fields(row), strict=True)) for one in reads for row in one.rows]
     skipped = [line for one in reads for line in one.skipped]
-    text = msgspec.json.encode({"rows": rows, "skipped": skipped}).decode()
+    text = msgspec.json.encode({"rows": rows, "skipped": skipped, **more}).decode()
     return text if text.isascii() else _NOT_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
