@@ -17,13 +17,14 @@ from collmark.analysis.importers.nccl_half import GIGA
 from collmark.analysis.importers.nccl_head import (
     ANY,
     KIND,
+    PROGRAM,
     REPEATED,
     ROWS,
     STAGES,
     Command,
     Grid,
     Head,
-    read_command,
+    read_commands,
     settings_of,
 )
 from collmark.analysis.importers.nccl_json import reads
@@ -54,10 +55,7 @@ class Table(Section):
     def __init__(self, log: Log) -> None:
         super().__init__(log)
         self._head = Head()
-        self._command = Command()
-        if "_perf" in log.command:
-            self._command = read_command(log.command)
-            log.command = ""  # it tells of one run
+        self._command = read_commands(log.take_commands(PROGRAM.search))
         self._stage = 0
         self._settings_size: int | None = None
         self._settings = self._title = ""

@@ -83,8 +83,8 @@ class _Reader:
                 assert importer.section is not None, "what has a pattern has a section"
                 self._section = importer.section(self._log)
                 self._section.take(line)
-            elif COMMAND.search(line.text):
-                self._log.command = line.text
+            elif COMMAND.search(line.text) and not line.text.lstrip().startswith("#"):  # a comment starts nothing
+                self._log.commands.append(line.text)
         self._close()
 
     def _close(self) -> None:
