@@ -146,6 +146,24 @@ def test_several_logs_are_launches_only_when_asked(cli: Cli, tmp_path: Path) -> 
     assert fit.status == 0
 
 
+def test_a_copy_is_no_launch(cli: Cli, log: Path, tmp_path: Path) -> None:
+    copy, link, doubled = tmp_path / "copy", tmp_path / "link", tmp_path / "doubled"
+    copy.write_bytes(log.read_bytes())
+    link.symlink_to(log)
+    doubled.write_bytes(2 * log.read_bytes())
+    for names in ((log, copy), (log, link), (doubled,)):
+        done = cli("import", *map(str, names), "--as-launches", "--output", str(tmp_path / "r"))
+        assert done.status == 2
+        assert f"{log if len(names) > 1 else doubled}:10" in done.err.replace("\n    ", " ")
+        assert not (tmp_path / "r").exists()
+    assert cli("import", str(log), str(copy), "--output", str(tmp_path / "r")).status == 0, "two runs"
+    single = tmp_path / "once", tmp_path / "again"
+    for path in single:  # 1.10 us may be measured twice
+        path.write_text("# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n8                       1.10\n")
+    facts = ("--nodes", "1", "--device", "cpu", "--as-launches", "--output", str(tmp_path / "r"))
+    assert cli("import", *map(str, single), *facts).status == 0
+
+
 def test_a_case_that_stands_twice_in_a_log_goes_to_a_run_of_its_own(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "twice.log"
     path.write_text(nccl(20.0, 21.0) + nccl(30.0, 31.0))

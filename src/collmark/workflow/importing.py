@@ -232,7 +232,14 @@ def store(
         What holds for every record.
     command : sequence of str
         The command line, kept.
+
+    Raises
+    ------
+    UsageError
+        If a table stands twice among launches.
     """
+    if as_launches:
+        _refuse_copies(reads)
     missing: Counter[str] = Counter()
     runs: list[Stored] = []
     batches = [list(reads)] if as_launches else [[one] for one in reads]
@@ -248,6 +255,23 @@ def store(
                 own = name if number == 1 else f"{name}-{number}"
                 runs.append(_store(launches, own, output, terms, command, notices))
     return Import(runs=tuple(runs), missing=dict(missing))
+
+
+def _refuse_copies(reads: Sequence[Read]) -> None:
+    """Raise UsageError where a table is another's copy: as launches they would show no variation at all.
+
+    A single figure may well come again by chance.
+    """
+    tables: dict[tuple[str, int], list[Row]] = {}
+    for row in (row for one in reads for row in one.rows):
+        tables.setdefault((row.file, row.group), []).append(row)
+    seen: dict[bytes, Row] = {}
+    for rows in tables.values():
+        figures = [(row.operation, row.dtype, row.settings, row.in_place, row.printed) for row in rows]
+        first = seen.setdefault(msgspec.msgpack.encode(figures), rows[0])
+        if first is not rows[0] and len(rows) > 1:
+            copy, original = (f"{short_path(one.file)}:{one.line}" for one in (rows[0], first))
+            raise UsageError(f"{copy}: the same figures as from {original} on: a copy is no launch, leave it away")
 
 
 def now() -> str:
