@@ -29,7 +29,7 @@ from collmark.analysis.importers.nccl_head import (
 )
 from collmark.analysis.importers.nccl_json import reads
 from collmark.analysis.importers.nccl_names import DTYPES, operation_of
-from collmark.analysis.importers.nccl_operation import NO_TEST
+from collmark.analysis.importers.nccl_operation import refusal
 from collmark.analysis.importers.nccl_place import Place
 from collmark.analysis.importers.nccl_ranks import Counted, give
 from collmark.analysis.importers.nccl_row import STARTS, Parsed, parse
@@ -204,9 +204,12 @@ class Table(Section):
     def finish(self) -> None:
         """Give the rows to the log."""
         head = self._head
+        claimed = self._claimed()
+        named = claimed is not None and claimed == head.claimed
         possible = operations_of(
             [row for _, row in self._rows],
-            claimed=self._claimed(),
+            claimed=claimed,
+            named=named,
             asked=self.log.facts.operation,
             nvidia=head.nvidia and not head.modern and not head.amd,
             columns=self._columns,
@@ -220,7 +223,7 @@ class Table(Section):
             if doubtful:
                 self.log.skip(line, "the times of other rows here do not fit their bandwidths, and no head says why")
             elif not operations:
-                self.log.skip(line, NO_TEST)
+                self.log.skip(line, refusal(claimed if named else None))
             else:
                 drafts = drafts_of(row, operations, line.number, context)
                 found[operations].extend(Counted(draft, row.times) for draft in drafts)

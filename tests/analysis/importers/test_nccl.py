@@ -149,6 +149,17 @@ def test_rows_that_no_test_prints_are_refused() -> None:
     assert len(found.skipped) == len(SIZES)
 
 
+def test_rows_that_contradict_the_operation_that_the_head_names_are_refused() -> None:
+    rows = [_row(size).replace("float", " half") for size in SIZES]  # twice as many bytes as count and type say
+    assert _operations(_read(NAMES, *rows)) == {"reduce_scatter"}
+    named = ["# Collective test starting: all_reduce_perf", *_head(SIZES[0], SIZES[-1])]
+    found = _read(*named, *rows)
+    assert found.rows == ()
+    assert len(found.skipped) == len(rows)
+    assert "the text names all_reduce" in found.skipped[0].reason
+    assert _operations(_read(*named, *map(_row, SIZES))) == {"all_reduce"}
+
+
 def test_whose_table_it_is_follows_from_the_text() -> None:
     rows = [_row(size) for size in SIZES]
     assert {(row.tool, row.backend) for row in _read(*rows).rows} == {("nccl-tests", "nccl")}
