@@ -129,6 +129,9 @@ class Table(Section):
         fault = found if isinstance(found, str) else self._misfit(found)
         if fault or isinstance(found, str):
             return self._refuse(line, fault)
+        if found.size and self._rows and line.text == self._rows[-1][0].text:
+            self.log.skip(line, "the line before it once more")
+            return True
         if not self._follows(found):
             return False
         if self._settings_size not in {None, found.size}:

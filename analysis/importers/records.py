@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -20,6 +20,9 @@ EVEN = "uniform"
 """Traffic of a ragged operation that a tool calls with equal counts."""
 MOST_LABEL = 64
 """Characters of a placement's label; what is longer in a log is no setting that somebody reads."""
+
+
+ONE_EMPTY = "size 0 comes several times in a table: the first is stored"
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,15 +154,8 @@ def sort_rows(rows: Iterable[Row]) -> Sorted:
     passes: list[dict[str, tuple[Row, Case]]] = []
     missing: Counter[str] = Counter()
     for group in _groups(rows):
-        cases: list[tuple[Row, Case]] = []
-        for row in group:
-            case = case_of(row)
-            if isinstance(case, str):
-                missing[case] += 1
-            else:
-                cases.append((row, case))
         own: list[dict[str, tuple[Row, Case]]] = []
-        for row, case in cases:  # a case may stand several times in one run of a tool
+        for row, case in _cases(group, missing):  # a case may stand several times in one run of a tool
             home = next((one for one in own if case.key not in one), None)
             if home is None:
                 home = {}
@@ -174,6 +170,22 @@ def sort_rows(rows: Iterable[Row]) -> Sorted:
             passes[at] |= part
             at += 1
     return Sorted(passes=[list(one.values()) for one in passes], missing=missing)
+
+
+def _cases(group: Sequence[Row], missing: Counter[str]) -> Iterator[tuple[Row, Case]]:
+    """Yield the rows of one table that are figures of cases; count the others by reason."""
+    empty: set[str] = set()
+    for row in group:
+        case = case_of(row)
+        if isinstance(case, str):
+            missing[case] += 1
+        elif case.key in empty:
+            missing[ONE_EMPTY] += 1
+        else:
+            if not case.nbytes and OPERATIONS[row.operation].sized:
+                # Several sizes asked for are less than an element a rank: all move nothing, and none is another run's.
+                empty.add(case.key)
+            yield row, case
 
 
 def _groups(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:

@@ -173,6 +173,22 @@ def test_a_case_that_stands_twice_in_a_log_goes_to_a_run_of_its_own(cli: Cli, tm
     assert [records[0]["imported"]["seconds"] for _run, records in found] == pytest.approx([20e-6, 30e-6])
 
 
+def test_one_table_is_one_run(cli: Cli, tmp_path: Path) -> None:
+    """Its first sizes are less than an element a rank, and a line came twice."""
+    path = tmp_path / "table.log"
+    rows = [ROW.format(size=size, count=size // 4, time=10.0, rate=size / 1e4, wrong=0) for size in (0, 0, 4, 8, 16)]
+    head = HEAD.format("node01", "node01").replace("minBytes 1024 maxBytes 4096", "minBytes 1 maxBytes 16")
+    path.write_text(head + "".join([*rows[:4], *rows[3:]]))
+    read = cli("import", str(path), "--json").json["rows"]
+    assert [row["nbytes"] for row in read] == [0, 0, 0, 0, 4, 4, 8, 8, 16, 16]
+    done = cli("import", str(path), "--output", str(tmp_path / "r"))
+    assert "size 0 comes several times" in done.err
+    assert "table.log:14: the line before it once more" in done.err.replace("\n    ", " ")
+    ((_run, records),) = stored(tmp_path / "r")
+    assert [record["case"]["nbytes"] for record in records] == [0, 0, 4, 4, 8, 8, 16, 16]
+    assert cli("list", "latest", "--output", str(tmp_path / "r")).err.count("warning") == 0
+
+
 def test_a_wrong_result_has_no_bandwidth(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "wrong.log"
     path.write_text(nccl(20.0, wrong=7))
