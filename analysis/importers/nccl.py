@@ -46,6 +46,10 @@ _CUT = re.compile(r'\{"version":\d+,"start_time":"')
 """The beginning of what -J writes; whole, it is read as a document before any pattern is tried."""
 TELLS = 0.5 * GIGA
 """An algorithm bandwidth in B/s that no CPU time would fit: a row with more shows that the times are those of calls."""
+_INSIDE = re.compile(
+    rf"\s\d{{1,18}} +\d{{1,18}} +(?:{'|'.join(DTYPES)})(?: +\w+)?(?: +-?\d+)? +\d+(?:\.\d+)? +\d+\.\d\d? ", re.ASCII
+)
+BEHIND = "other text stands before a row"
 _ELIDED = re.compile(r"[# ]*(?:\.\.\.|\[\.\.\.\])$")
 
 
@@ -84,7 +88,11 @@ class Table(Section):
         if first in ".[#" and _ELIDED.match(body):
             self._whole = False
             self._new_place().elide()
-        return False
+        return self._take_inside(line)
+
+    def _take_inside(self, line: Line) -> bool:
+        """Refuse a row that stands behind other text; what else a line says is not this tool's."""
+        return "  " in line.text and _INSIDE.search(line.text) is not None and self._refuse(line, BEHIND)
 
     def _take_cut(self, line: Line, body: str) -> bool:
         if self._stage or self._rows or self._settings or not _CUT.match(body):
@@ -144,7 +152,7 @@ class Table(Section):
         """Refuse a line that begins like the row that would come next."""
         number = re.match(r"\d{1,18}(?= )", body)
         if self._place is None or number is None or not self._place.wants(int(number[0])):
-            return False
+            return self._take_inside(line)
         return self._refuse(line, "the row that would come here has other text in it")
 
     def _refuse(self, line: Line, reason: str) -> bool:

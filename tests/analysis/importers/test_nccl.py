@@ -160,6 +160,15 @@ def test_rows_that_contradict_the_operation_that_the_head_names_are_refused() ->
     assert _operations(_read(*named, *map(_row, SIZES))) == {"all_reduce"}
 
 
+@pytest.mark.parametrize("before", ["node11:21:22 [0] NCCL INFO ", "0: 1 ", "Channel 00/08 : 0 1 2 3 "])
+def test_a_row_behind_other_text_is_named_and_parts_no_table(before: str) -> None:
+    rows = [_row(size) for size in SIZES]
+    found = _read(*_head(SIZES[0], SIZES[-1]), *rows[:2], before + rows[2], *rows[3:])
+    assert [one.reason for one in found.skipped] == ["other text stands before a row"]
+    assert {(row.group, row.ranks, row.nodes) for row in found.rows} == {(1, 8, 1)}
+    assert len(found.rows) == 2 * (len(SIZES) - 1)
+
+
 def test_whose_table_it_is_follows_from_the_text() -> None:
     rows = [_row(size) for size in SIZES]
     assert {(row.tool, row.backend) for row in _read(*rows).rows} == {("nccl-tests", "nccl")}
