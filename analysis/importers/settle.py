@@ -86,6 +86,22 @@ def _ranks(
     return (asked, RanksFrom.OPTION) if asked is not None else (None, None)
 
 
+def doubt_options(log: Log) -> None:
+    """Say once a run which options a log contradicts: they fill gaps and outweigh nothing."""
+    said: set[tuple[int, str, object]] = set()
+    for row in log.rows:
+        operation = OPERATIONS.get(row.operation)
+        # Where bandwidths may tell ranks, all has been said already.
+        ranks = ("ranks",) if operation is not None and operation.pair else ()
+        for name in (*ranks, "nodes", "operation", "dtype", "device", "backend"):
+            asked, told = getattr(log.facts, name), getattr(row, name)
+            if name == "operation" and asked not in row.possible:
+                told = " or ".join(row.possible)
+            if asked is not None and told and told != asked and (row.group, name, told) not in said:
+                said.add((row.group, name, told))
+                log.doubt(row.line, f"--{name} says {asked}, but the log {told}: taken")
+
+
 def _between(least: float, most: float) -> str:
     if least == most:
         return f"says {least:.0f}"
