@@ -14,7 +14,7 @@ from collmark.analysis.importers.index import IMPORTERS
 from collmark.analysis.importers.line import Line, read_lines
 from collmark.analysis.importers.row import Facts, Row, Skipped, Warned
 from collmark.analysis.importers.section import Importer, Log, Section
-from collmark.analysis.importers.settle import doubt_options
+from collmark.analysis.importers.settle import doubt_options, doubt_results
 
 MOST_DOCUMENTS_TRIED = 200
 """Beginnings of JSON in one log that turn out to be none, after which none is looked for: each may cost its rest."""
@@ -58,6 +58,7 @@ def read_log(data: bytes, name: str, facts: Facts) -> Read:
     lines = read_lines(data, name)
     _Reader(log, lines).read()
     doubt_options(log)
+    doubt_results(log)
     return Read(rows=tuple(log.rows), skipped=tuple(log.skipped), warned=tuple(log.warned))
 
 

@@ -12,6 +12,7 @@ from collmark.analysis.importers.row import Row
 from collmark.core.case import Case
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import UsageError
+from collmark.core.numeral import counted
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Fabric, Placement, Tier
 from collmark.core.record import SCHEMA_VERSION, Check, Clock, Evidence, Imported, Record, Status
@@ -105,6 +106,7 @@ def _missing(row: Row) -> str:
 def record_of(row: Row, case: Case, launch: int, terms: Terms) -> Record:
     """Return the record of a row."""
     checked = 0 if row.wrong is None else max(case.count, row.wrong)
+    first = f"{counted(row.wrong, 'wrong element')}: {row.file}:{row.line}" if row.wrong else ""
     because = [] if terms.tier is Tier.UNKNOWN else ["the user says so"]
     return Record(
         schema_version=SCHEMA_VERSION,
@@ -115,7 +117,12 @@ def record_of(row: Row, case: Case, launch: int, terms: Terms) -> Record:
         started=terms.read_at,
         wall=0.0,
         clock=Clock.LOCAL,
-        check=Check(checked=checked, wrong=row.wrong or 0, left_out="" if checked else "the log tells of no check"),
+        check=Check(
+            checked=checked,
+            wrong=row.wrong or 0,
+            first=first,
+            left_out="" if checked else "the log tells of no check",
+        ),
         evidence=Evidence(tier=terms.tier, fabric=terms.fabric, because=because),
         imported=Imported(
             tool=row.tool,

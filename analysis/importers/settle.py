@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -11,6 +12,7 @@ import msgspec
 from collmark.analysis.importers.figure import Figure, quotient, ratio
 from collmark.analysis.importers.row import RanksFrom, Row, SizeIs
 from collmark.analysis.importers.section import Draft, Log
+from collmark.core.numeral import counted
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import MOST_RANKS
 
@@ -100,6 +102,16 @@ def doubt_options(log: Log) -> None:
             if asked is not None and told and told != asked and (row.group, name, told) not in said:
                 said.add((row.group, name, told))
                 log.doubt(row.line, f"--{name} says {asked}, but the log {told}: taken")
+
+
+def doubt_results(log: Log) -> None:
+    """Name lines whose results the tool found wrong."""
+    wrong: Counter[int] = Counter()
+    for row in log.rows:
+        wrong[row.line] += row.wrong or 0
+    for line, count in wrong.items():
+        if count:
+            log.doubt(line, f"the tool found {counted(count, 'wrong element')}")
 
 
 def _between(least: float, most: float) -> str:

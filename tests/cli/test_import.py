@@ -192,9 +192,19 @@ def test_one_table_is_one_run(cli: Cli, tmp_path: Path) -> None:
 def test_a_wrong_result_has_no_bandwidth(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "wrong.log"
     path.write_text(nccl(20.0, wrong=7))
-    cli("import", str(path), "--output", str(tmp_path / "r"))
+    done = cli("import", str(path), "--output", str(tmp_path / "r"))
+    assert done.status == 1
+    said = done.err.replace("\n    ", " ")
+    assert f"{path}:10: the tool found 14 wrong elements" in said
+    assert f"error: 2 figures with wrong results, {path}:10 first" in said
+    assert "wrong: 2 records of all_reduce" in done.out
     ((_run, records),) = stored(tmp_path / "r")
     assert [(record["status"], record["check"]["wrong"]) for record in records] == [("wrong", 7)] * 2
+    assert (
+        f"7 wrong elements: {path}:10" in cli("report", "wrong", "--format", "md", "--output", str(tmp_path / "r")).out
+    )
+    read = cli("import", str(path), "--json")
+    assert (read.status, read.json["error"]["status"], read.json["rows"][0]["wrong"]) == (1, 1, 7)
     assert "GB/s" not in cli("fit", "wrong", "--output", str(tmp_path / "r")).out
 
 

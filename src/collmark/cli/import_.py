@@ -12,7 +12,7 @@ import typer
 from collmark.cli import options as opt
 from collmark.cli.faults import DONE, error_object, status_of
 from collmark.cli.grammar import terminal_of, with_examples
-from collmark.core.errors import CollmarkError, UsageError
+from collmark.core.errors import CollmarkError, UsageError, VerificationError
 from collmark.core.numeral import counted
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def import_logs(
     )
     link, fabric = importing.tier_of(tier)
     reads, unknown = importing.read_files(files, facts)
-    problem = UsageError("; ".join(unknown)) if unknown else None
+    problem = _problem_of(reads, unknown)
     if as_json:
         _print_json(terminal, reads, problem)
         return
@@ -89,6 +89,15 @@ def import_logs(
     _conclude(terminal, found, unknown)
     if problem:
         raise problem
+
+
+def _problem_of(reads: Sequence[Read], unknown: Sequence[str]) -> CollmarkError | None:
+    """Return what ends the command, whatever was stored: wrong results before logs that nobody recognises."""
+    wrong = [row for one in reads for row in one.rows if row.wrong]
+    if not wrong:
+        return UsageError("; ".join(unknown)) if unknown else None
+    words = f"{counted(len(wrong), 'figure')} with wrong results, {wrong[0].file}:{wrong[0].line} first"
+    return VerificationError("; ".join([words, *unknown]))
 
 
 def _print_json(terminal: Terminal, reads: Sequence[Read], problem: CollmarkError | None) -> None:
