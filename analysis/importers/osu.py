@@ -275,6 +275,10 @@ class OsuSection(TableSection):
         run = self._run
         if not self._seen or run is None:
             return
+        if run.benchmark.streams and run.command.window == 0:
+            self.log.doubt(
+                self._seen[0].line, f"commands above ask for several windows: {run.messages} messages are taken"
+            )
         drafts = drafts_of(self.log, self.group, run, self._seen)
         settle(self.log, drafts, ranks=run.ranks, nodes=self._command.nodes)
 

@@ -43,11 +43,14 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOTHING = Command()
+SEVERAL = Command(window=0)
+"""What is not agreed on; of a window, nothing told is the usual one."""
 
 
 def read_commands(lines: Iterable[str], title: Title) -> Command:
     """Return what command lines agree on that may have started the run whose title follows them."""
-    return agreed([command for line in lines for command in _read(line, title)], NOTHING)
+    found = [command for line in lines for command in _read(line, title)]
+    return agreed(found, SEVERAL) if found else NOTHING
 
 
 def _read(line: str, title: Title) -> Iterator[Command]:

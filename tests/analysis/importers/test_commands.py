@@ -70,6 +70,13 @@ def test_buffers_that_commands_do_not_agree_on_are_unknown() -> None:
     assert [row.device for row in (*both.rows, *alone.rows)] == [None, "cuda"]
 
 
+def test_a_window_that_commands_do_not_agree_on_is_said_to_be_the_usual_one() -> None:
+    found = read("mpirun -np 2 ./osu_bw -W 1 D D", "mpirun -np 2 ./osu_bw D D", CUDA, CUDA)
+    assert {row.messages for row in found.rows} == {64}
+    assert ["several windows" in one.text for one in found.warned] == [True]
+    assert read("mpirun -np 2 ./osu_bw -W 1 D D", CUDA).rows[0].messages == 1
+
+
 def test_columns_alone_tell_the_operation_where_commands_differ() -> None:
     lines = [f"mpirun -np 16 ./{test}_perf {SIZES}" for test in ("alltoall", "all_gather")]
     first, _second = firsts(read(*lines, NCCL, NCCL))
