@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from collmark.analysis.importers.figure import Figure, quotient, ratio
-from collmark.analysis.importers.row import RanksFrom, Row, SizeIs
+from collmark.analysis.importers.row import Facts, RanksFrom, Row, SizeIs
 from collmark.analysis.importers.section import Draft, Log
 from collmark.core.numeral import counted
 from collmark.core.operation_table import OPERATIONS
@@ -20,6 +21,7 @@ RECOVERS = {"all_reduce": 2.0} | dict.fromkeys(
     ("all_gather", "reduce_scatter", "all_to_all", "all_to_all_v", "gather", "scatter"), 1.0
 )
 """The limit m of the bus factor m (n - 1) / n, for operations whose factor tells n."""
+PAIRS = {name for name, operation in OPERATIONS.items() if operation.pair}
 SLACK = 1e-9  # of a bound: figures are computed in single or double precision before they are printed
 
 
@@ -91,27 +93,26 @@ def _ranks(
 def doubt_options(log: Log) -> None:
     """Say once a run which options a log contradicts: they fill gaps and outweigh nothing."""
     said: set[tuple[int, str, object]] = set()
-    for row in log.rows:
-        operation = OPERATIONS.get(row.operation)
-        # Where bandwidths may tell ranks, all has been said already.
-        ranks = ("ranks",) if operation is not None and operation.pair else ()
-        for name in (*ranks, "nodes", "operation", "dtype", "device", "backend"):
-            asked, told = getattr(log.facts, name), getattr(row, name)
-            if name == "operation" and asked not in row.possible:
-                told = " or ".join(row.possible)
-            if asked is not None and told and told != asked and (row.group, name, told) not in said:
-                said.add((row.group, name, told))
-                log.doubt(row.line, f"--{name} says {asked}, but the log {told}: taken")
+    given = [name for name in Facts.__struct_fields__ if getattr(log.facts, name) is not None]
+    for row, name in itertools.product(log.rows, given):
+        asked, told = getattr(log.facts, name), getattr(row, name)
+        if name == "ranks" and row.operation not in PAIRS:
+            continue  # settled with what bandwidths tell
+        if name == "operation" and asked not in row.possible:
+            told = " or ".join(row.possible)
+        if told and told != asked and (row.group, name, told) not in said:
+            said.add((row.group, name, told))
+            log.doubt(row.line, f"--{name} says {asked}, but the log {told}: taken")
 
 
 def doubt_results(log: Log) -> None:
     """Name lines whose results the tool found wrong."""
     wrong: Counter[int] = Counter()
     for row in log.rows:
-        wrong[row.line] += row.wrong or 0
+        if row.wrong:
+            wrong[row.line] += row.wrong
     for line, count in wrong.items():
-        if count:
-            log.doubt(line, f"the tool found {counted(count, 'wrong element')}")
+        log.doubt(line, f"the tool found {counted(count, 'wrong element')}")
 
 
 def _between(least: float, most: float) -> str:
