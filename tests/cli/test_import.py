@@ -151,7 +151,9 @@ def test_a_copy_is_no_launch(cli: Cli, log: Path, tmp_path: Path) -> None:
     copy.write_bytes(log.read_bytes())
     link.symlink_to(log)
     doubled.write_bytes(2 * log.read_bytes())
-    for names in ((log, copy), (log, link), (doubled,)):
+    linked = cli("import", str(log), str(link), "--output", str(tmp_path / "r"))
+    assert (linked.status, f"named twice, also as {log}" in linked.err.replace("\n    ", " ")) == (2, True)
+    for names in ((log, copy), (doubled,)):
         done = cli("import", *map(str, names), "--as-launches", "--output", str(tmp_path / "r"))
         assert done.status == 2
         assert f"{log if len(names) > 1 else doubled}:10" in done.err.replace("\n    ", " ")

@@ -151,9 +151,13 @@ def read_files(names: Sequence[str], facts: Facts) -> tuple[list[Read], list[str
     UsageError
         If a file cannot be opened, or is named twice.
     """
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise UsageError(f"{short_path(twice[0])} is named twice: its figures would count twice")
+    first: dict[str, str] = {}
+    for name in names:
+        target = _target_of(name)
+        if target in first:
+            also = "" if first[target] == name else f", also as {short_path(first[target])}"
+            raise UsageError(f"{short_path(name)} is named twice{also}: its figures would count twice")
+        first[target] = name
     found, unknown = [], []
     for name, read in zip(names, _read_all(names, facts), strict=True):
         if read.rows or read.skipped:
@@ -162,6 +166,14 @@ def read_files(names: Sequence[str], facts: Facts) -> tuple[list[Read], list[str
             label = STDIN_NAME if name == STDIN else short_path(name)
             unknown.append(f"{label}: no tool's output was recognised in it; read are {supported()}")
     return found, unknown
+
+
+def _target_of(name: str) -> str:
+    """Return what a name leads to, whatever links are between."""
+    try:
+        return name if name == STDIN else str(Path(name).resolve())
+    except (OSError, RuntimeError, ValueError):
+        return name  # it cannot be read either, which is said where it is opened
 
 
 def _read_all(names: Sequence[str], facts: Facts) -> list[Read]:
