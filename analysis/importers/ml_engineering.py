@@ -244,10 +244,11 @@ def _overlap(one: Figure, other: Figure) -> bool:
 
 def launched(log: Log) -> tuple[int | None, int | None]:
     """Return the ranks and nodes that the command above told torchrun, where these are numbers."""
-    command = log.command
-    if not _LAUNCHED.search(command):
-        return None, None
-    log.command = ""  # it tells of one run
+    shapes = {_shape(command) for command in log.take_commands(_LAUNCHED.search)}
+    return shapes.pop() if len(shapes) == 1 else (None, None)
+
+
+def _shape(command: str) -> tuple[int | None, int | None]:
     processes, nodes = _PROCESSES.search(command), _NODES.search(command)
     if processes is None or (nodes is not None and not nodes[1].isdigit()):
         return None, None

@@ -17,18 +17,19 @@ from collmark.analysis.importers.nccl_half import GIGA
 from collmark.analysis.importers.nccl_head import (
     ANY,
     KIND,
+    PROGRAM,
     REPEATED,
     ROWS,
     STAGES,
     Command,
     Grid,
     Head,
-    read_command,
+    read_commands,
     settings_of,
 )
 from collmark.analysis.importers.nccl_json import reads
 from collmark.analysis.importers.nccl_names import DTYPES, operation_of
-from collmark.analysis.importers.nccl_operation import NO_TEST
+from collmark.analysis.importers.nccl_operation import refusal
 from collmark.analysis.importers.nccl_place import Place
 from collmark.analysis.importers.nccl_ranks import Counted, give
 from collmark.analysis.importers.nccl_row import STARTS, Parsed, parse
@@ -45,6 +46,10 @@ _CUT = re.compile(r'\{"version":\d+,"start_time":"')
 """The beginning of what -J writes; whole, it is read as a document before any pattern is tried."""
 TELLS = 0.5 * GIGA
 """An algorithm bandwidth in B/s that no CPU time would fit: a row with more shows that the times are those of calls."""
+_INSIDE = re.compile(
+    rf"\s\d{{1,18}} +\d{{1,18}} +(?:{'|'.join(DTYPES)})(?: +\w+)?(?: +-?\d+)? +\d+(?:\.\d+)? +\d+\.\d\d? ", re.ASCII
+)
+BEHIND = "other text stands before a row"
 _ELIDED = re.compile(r"[# ]*(?:\.\.\.|\[\.\.\.\])$")
 
 
@@ -54,10 +59,7 @@ class Table(Section):
     def __init__(self, log: Log) -> None:
         super().__init__(log)
         self._head = Head()
-        self._command = Command()
-        if "_perf" in log.command:
-            self._command = read_command(log.command)
-            log.command = ""  # it tells of one run
+        self._command = read_commands(log.take_commands(PROGRAM.search))
         self._stage = 0
         self._settings_size: int | None = None
         self._settings = self._title = ""
@@ -86,7 +88,11 @@ class Table(Section):
         if first in ".[#" and _ELIDED.match(body):
             self._whole = False
             self._new_place().elide()
-        return False
+        return self._take_inside(line)
+
+    def _take_inside(self, line: Line) -> bool:
+        """Refuse a row that stands behind other text; what else a line says is not this tool's."""
+        return "  " in line.text and _INSIDE.search(line.text) is not None and self._refuse(line, BEHIND)
 
     def _take_cut(self, line: Line, body: str) -> bool:
         if self._stage or self._rows or self._settings or not _CUT.match(body):
@@ -131,6 +137,9 @@ class Table(Section):
         fault = found if isinstance(found, str) else self._misfit(found)
         if fault or isinstance(found, str):
             return self._refuse(line, fault)
+        if found.size and self._rows and line.text == self._rows[-1][0].text:
+            self.log.skip(line, "the line before it once more")
+            return True
         if not self._follows(found):
             return False
         if self._settings_size not in {None, found.size}:
@@ -143,7 +152,7 @@ class Table(Section):
         """Refuse a line that begins like the row that would come next."""
         number = re.match(r"\d{1,18}(?= )", body)
         if self._place is None or number is None or not self._place.wants(int(number[0])):
-            return False
+            return self._take_inside(line)
         return self._refuse(line, "the row that would come here has other text in it")
 
     def _refuse(self, line: Line, reason: str) -> bool:
@@ -206,9 +215,12 @@ class Table(Section):
     def finish(self) -> None:
         """Give the rows to the log."""
         head = self._head
+        claimed = self._claimed()
+        named = claimed is not None and claimed == head.claimed
         possible = operations_of(
             [row for _, row in self._rows],
-            claimed=self._claimed(),
+            claimed=claimed,
+            named=named,
             asked=self.log.facts.operation,
             nvidia=head.nvidia and not head.modern and not head.amd,
             columns=self._columns,
@@ -222,7 +234,7 @@ class Table(Section):
             if doubtful:
                 self.log.skip(line, "the times of other rows here do not fit their bandwidths, and no head says why")
             elif not operations:
-                self.log.skip(line, NO_TEST)
+                self.log.skip(line, refusal(claimed if named else None))
             else:
                 drafts = drafts_of(row, operations, line.number, context)
                 found[operations].extend(Counted(draft, row.times) for draft in drafts)

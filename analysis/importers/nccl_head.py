@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from collmark.analysis.importers.nccl_names import TESTS, operation_of
+from collmark.analysis.importers.section import agreed
 from collmark.core.case import Cadence
 
 _KINDS = {
@@ -60,12 +61,13 @@ _OPTION = re.compile(
     r"(?:(?: +|=)?(\d{1,15}(?:\.\d{1,9})?)([kKmMgG]?)(?=\s|$))?"
 )
 _SHORT = {"minbytes": "b", "maxbytes": "e", "stepfactor": "f", "stepbytes": "i", "average": "a"}
-_PROGRAM = re.compile(r"\b\w+_perf(?:_mpi)?\b")
+PROGRAM = re.compile(r"\b\w+_perf(?:_mpi)?\b")
 _PROCESSES = re.compile(r" (?:-np|-n|--ntasks)[ =]?(\d{1,7})(?= |$)")
 _DEFAULT_SIZE = 32 * 2**20
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 _RANK_RULES = {"0": "process 0", "1": "mean of processes", "2": "min of processes", "3": "max of processes"}
 USUAL_RULE = _RANK_RULES["1"]
+UNKNOWN_RULE = "processes by one of several rules"
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,9 +124,19 @@ def settings_of(text: str) -> str:
     return " ".join(f"{name}={value}" for name, value in dict(_SETTING.findall(text)).items())
 
 
-def read_command(text: str) -> Command:
+def read_commands(lines: Iterable[str]) -> Command:
+    """Return what command lines agree on that may each have started a table."""
+    found = [_read_command(line) for line in lines]
+    # What only names a test may be a word of the log.
+    told = [one for one in found if one != Command(operation=one.operation)]
+    operation = found[0].operation if len({one.operation for one in found}) == 1 else None
+    shared = agreed(told, Command(rule=UNKNOWN_RULE)) if told else Command()
+    return msgspec.structs.replace(shared, operation=operation)
+
+
+def _read_command(text: str) -> Command:
     """Return what a command line says; nothing where it names several tests, or another tool's."""
-    programs = list(_PROGRAM.finditer(text))
+    programs = list(PROGRAM.finditer(text))
     if len({program[0] for program in programs}) != 1 or operation_of(programs[0][0]) not in TESTS:
         return Command()
     found = _options_of(text[programs[0].end() :])
@@ -132,7 +144,7 @@ def read_command(text: str) -> Command:
     return Command(
         operation=operation_of(programs[0][0]),
         grid=_grid_of(found),
-        processes=None if processes is None else int(processes[1]),
+        processes=None if processes is None or " : " in text else int(processes[1]),  # several programs, ranks of each
         settings=settings_of(text),
         rule=_RANK_RULES.get(found.get("a", ("", ""))[0], USUAL_RULE),
         rccl="rccl-tests" in text,

@@ -18,7 +18,7 @@ from collmark.analysis.importers.nccl_draft import Context, drafts_of
 from collmark.analysis.importers.nccl_head import complete, rule_of
 from collmark.analysis.importers.nccl_json_row import Result, read_result, text_of
 from collmark.analysis.importers.nccl_names import operation_of
-from collmark.analysis.importers.nccl_operation import NO_TEST
+from collmark.analysis.importers.nccl_operation import refusal
 from collmark.analysis.importers.nccl_ranks import Counted, give
 from collmark.analysis.importers.nccl_seen import operations_of
 from collmark.analysis.importers.section import Log
@@ -55,11 +55,12 @@ class _Run:
             if isinstance(one, Located):
                 self._collect(one, found)
         rows = [result.row for _, result in found]
-        possible = operations_of(rows, claimed=self._claimed(), asked=self._log.facts.operation)
+        named = self._claimed()
+        possible = operations_of(rows, claimed=named, named=True, asked=self._log.facts.operation)
         drafts: dict[tuple[str, ...], list[Counted]] = {}
         for (one, result), operations in zip(found, possible, strict=True):
             if not operations:
-                self._skip(one, NO_TEST)
+                self._skip(one, refusal(named))
                 continue
             line, lines = self._document.lines_of(one)
             context = self._context(cpu_time=result.cpu_time, in_place=result.in_place)

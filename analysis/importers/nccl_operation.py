@@ -14,7 +14,12 @@ from collmark.analysis.importers.nccl_half import OLD, UNCHECKED
 from collmark.analysis.importers.nccl_names import TESTS
 from collmark.analysis.importers.nccl_row import Parsed
 
-NO_TEST = "size, count, operator and root are those of no test"
+
+def refusal(named: str | None) -> str:
+    """Return why a row is of no operation, where the text may have named one."""
+    if named is None:
+        return "size, count, operator and root are those of no test"
+    return f"the text names {named}, whose rows have another size, count, operator or root"
 
 
 class Kind(NamedTuple):
@@ -154,7 +159,7 @@ def _by_bandwidth(found: tuple[str, ...], seen: Seen) -> tuple[str, ...]:
     return found if seen.scaled is None else tuple(one for one in found if (one == "hypercube") is seen.scaled)
 
 
-def decide(kind: Kind, seen: Seen, claimed: str | None, asked: str | None) -> tuple[str, ...]:
+def decide(kind: Kind, seen: Seen, claimed: str | None, asked: str | None, *, named: bool = False) -> tuple[str, ...]:
     """Return the operation; all that it may be where that cannot be told, none where no test prints such rows.
 
     Parameters
@@ -165,8 +170,12 @@ def decide(kind: Kind, seen: Seen, claimed: str | None, asked: str | None) -> tu
         By the head or the command line.
     asked : str or None
         By the user.
+    named : bool
+        It is the head that claims: rows that do not fit are none of the run's, or garbled.
     """
     if claimed is not None and fits(claimed, kind, alone=seen.alone):
         return (claimed,)
+    if claimed is not None and named:
+        return ()
     found = candidates(kind, seen)
     return (asked,) if asked is not None and asked in found else found

@@ -21,6 +21,7 @@ def operations_of(
     *,
     claimed: str | None,
     asked: str | None,
+    named: bool = False,
     nvidia: bool = False,
     columns: Columns | None = None,
 ) -> list[tuple[str, ...]]:
@@ -31,6 +32,8 @@ def operations_of(
     rows : sequence of Parsed
     claimed, asked : str or None
         By the head or the command line, and by the user.
+    named : bool
+        It is the head that claims.
     nvidia : bool
         The head is of nccl-tests before all_to_all_v.
     columns : Columns or None
@@ -45,12 +48,12 @@ def operations_of(
         if kind.divided is not None:
             aligned = columns is not None and all(row.end == columns.edge for row in own)
             operator = columns.operator if columns is not None and aligned else None
-            decided[kind] = decide(kind, _seen_in(own, nvidia=nvidia, operator=operator), claimed, asked)
+            decided[kind] = decide(kind, _seen_in(own, nvidia=nvidia, operator=operator), claimed, asked, named=named)
     for kind in by_kind:
         if kind.divided is None:
             # Rows of size 0 do not tell; they are what the others are that look like them.
             alike = {found for other, found in decided.items() if other._replace(divided=None) == kind}
-            decided[kind] = alike.pop() if len(alike) == 1 else decide(kind, _NOTHING, claimed, asked)
+            decided[kind] = alike.pop() if len(alike) == 1 else decide(kind, _NOTHING, claimed, asked, named=named)
     return [decided[kind] for kind in kinds]
 
 

@@ -103,9 +103,8 @@ class NvbandwidthSection(Section):
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
-        self._nbytes = None
-        if "nvbandwidth" in log.command:  # this run's: another one has its own
-            self._nbytes, log.command = buffer_nbytes(log.command), ""
+        asked = {buffer_nbytes(command) for command in log.take_commands(lambda one: "nvbandwidth" in one)}
+        self._nbytes = asked.pop() if len(asked) == 1 else None
         self._version = ""
         self._seen: set[str] = set()
         self._done: set[tuple[str, str]] = set()

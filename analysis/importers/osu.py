@@ -24,7 +24,7 @@ from collmark.analysis.importers.mpi_table import (
     is_elided,
     looks_like_figures,
 )
-from collmark.analysis.importers.osu_command import NOTHING, Command, read_command
+from collmark.analysis.importers.osu_command import NOTHING, Command, read_commands
 from collmark.analysis.importers.osu_row import Run, drafts_of
 from collmark.analysis.importers.osu_titles import OPENS, Kind, Title, read_title
 from collmark.analysis.importers.section import Importer, Log
@@ -150,8 +150,8 @@ class OsuSection(TableSection):
         if self._title is None:
             self._title = title
             self._why = "" if title.benchmark is not None else "the benchmark of the title above is not known"
-            self._command = read_command(self.log.command, title)
-            self.log.command = ""  # it started this run and no later one
+            self._command = read_commands(self.log.commands, title)
+            self.log.commands.clear()  # they started this run and no later one
         return True
 
     def _tells(self, body: str) -> dict[str, str] | None:
@@ -175,7 +175,7 @@ class OsuSection(TableSection):
     def _header(self, line: Line, body: str) -> bool:
         if self._columns is not None or self._rows:
             return False
-        self.log.command = ""
+        self.log.commands.clear()
         self._columns = _columns_of(body) or ()
         self._width = _width_of(line.text, self._columns) if self._columns else None
         if not self._columns:
@@ -218,7 +218,7 @@ class OsuSection(TableSection):
         else:
             reason = self._why or self._read(line, self._columns)
         self._rows = True
-        self.log.command = ""
+        self.log.commands.clear()
         if reason:
             self._refused += 1
             self.log.skip(line, reason)
@@ -275,6 +275,10 @@ class OsuSection(TableSection):
         run = self._run
         if not self._seen or run is None:
             return
+        if run.benchmark.streams and run.command.window == 0:
+            self.log.doubt(
+                self._seen[0].line, f"commands above ask for several windows: {run.messages} messages are taken"
+            )
         drafts = drafts_of(self.log, self.group, run, self._seen)
         settle(self.log, drafts, ranks=run.ranks, nodes=self._command.nodes)
 

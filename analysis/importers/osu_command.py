@@ -7,10 +7,12 @@ srun and flux for the launchers'.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from collmark.analysis.importers.osu_titles import Title
+from collmark.analysis.importers.section import agreed
 from collmark.core.case import Form
 
 _PROGRAM = re.compile(r"(?:^|(?<=[\s/\"']))osu_(?:xccl_|nccl_)?(\w+)(?=$|[\s\"'])")
@@ -41,25 +43,37 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOTHING = Command()
+SEVERAL = Command(window=0)
+"""What is not agreed on; of a window, nothing told is the usual one."""
 
 
-def read_command(line: str, title: Title) -> Command:
-    """Return what a command line tells of the run whose title follows it; nothing if it starts another benchmark."""
-    program = next((found for found in _PROGRAM.finditer(line) if _starts(found[1], title)), None)
-    if program is None or line.startswith("{"):
-        return NOTHING
-    before, after = f" {line[: program.start()]} ", line[program.end() :]
-    launcher = _LAUNCHER.search(before)
-    window = _WINDOW.search(after)
-    buffers = _BUFFERS.search(after)
-    ranks = _only(_RANKS.findall(before)) if launcher else None
-    return Command(
-        ranks=ranks,
-        nodes=_only(_NODES.findall(before)) if launcher and launcher[1] in ("srun", "flux") else None,
-        window=int(window[1]) if window else None,
-        buffers=(buffers[1], buffers[2]) if buffers else None,
-        in_place=True if _IN_PLACE.search(after) else None,
-    )
+def read_commands(lines: Iterable[str], title: Title) -> Command:
+    """Return what command lines agree on that may have started the run whose title follows them."""
+    found = [command for line in lines for command in _read(line, title)]
+    return agreed(found, SEVERAL) if found else NOTHING
+
+
+def _read(line: str, title: Title) -> Iterator[Command]:
+    """Read a line: a command for each time that it starts the benchmark, perhaps after others."""
+    programs = [] if line.startswith("{") else list(_PROGRAM.finditer(line))
+    ends = [0, *(program.end() for program in programs)]
+    starts = [*(program.start() for program in programs), len(line)]
+    for number, program in enumerate(programs):
+        if not _starts(program[1], title):
+            continue
+        before, after = f" {line[ends[number] : starts[number]]} ", line[ends[number + 1] : starts[number + 1]]
+        launcher = _LAUNCHER.search(f" {line[: program.start()]}")
+        # One launcher that starts several programs at once (MPMD) has ranks of each.
+        counts = launcher is not None and " : " not in line
+        found = Command(
+            ranks=_only(_RANKS.findall(before)) if counts else None,
+            nodes=_only(_NODES.findall(before)) if counts and launcher and launcher[1] in ("srun", "flux") else None,
+            window=int(window[1]) if (window := _WINDOW.search(after)) else None,
+            buffers=(buffers[1], buffers[2]) if (buffers := _BUFFERS.search(after)) else None,
+            in_place=True if _IN_PLACE.search(after) else None,
+        )
+        if launcher or found != NOTHING:  # what only names a program may be a word of the log
+            yield found
 
 
 def _starts(program: str, title: Title) -> bool:

@@ -87,9 +87,9 @@ class ParamSection(Section):
     def _early_operation(self) -> str:
         """Return what a table of 2020 is of, whose rows do not name it: only the command line or the user knows."""
         if not self._drafts:
-            told = _COLLECTIVE.search(self.log.command)
+            told = {match[1] for one in self.log.commands if (match := _COLLECTIVE.search(one))}
             said = self.log.facts.operation or ""
-            self._operation = told[1] if told else {"all_to_all_v": "all_to_allv"}.get(said, said)
+            self._operation = told.pop() if len(told) == 1 else {"all_to_all_v": "all_to_allv"}.get(said, said)
         return self._operation
 
     def _heading(self, text: str) -> None:
@@ -112,7 +112,7 @@ class ParamSection(Section):
                 self.log.skip(line, "the table does not say which collective it is of")
                 return
         if early:
-            self.log.command = ""  # it tells of one run
+            self.log.commands.clear()  # they tell of one run
         if self._tables and not self._drafts:
             self.log.groups += 1
             self.group = self.log.groups

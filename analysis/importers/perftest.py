@@ -116,10 +116,9 @@ class PerftestSection(Section):
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
-        self._command = ""
-        if commanded_trial(log.command) is not None:
-            # It is this test's: another one further down has its own, or none.
-            self._command, log.command = log.command, ""
+        # They are this test's: another one further down has its own, or none.
+        commanded = {commanded_trial(command) for command in log.take_commands(commanded_trial)}
+        self._commanded = commanded.pop() if len(commanded) == 1 else None
         self._test: Trial | None = None
         self._connection = ""
         self._queue_pairs = ""
@@ -221,7 +220,7 @@ class PerftestSection(Section):
     def _known(self) -> Trial | str:
         """Return which test this is, or what is missing to tell it."""
         if self._test is None:
-            return commanded_trial(self._command) or "no banner or command line says which test this is"
+            return self._commanded or "no banner or command line says which test this is"
         test = self._test
         if test.verb == "send" and not self._connection:
             return "no line says whether the connection is one of raw Ethernet"

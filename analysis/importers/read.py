@@ -14,6 +14,7 @@ from collmark.analysis.importers.index import IMPORTERS
 from collmark.analysis.importers.line import Line, read_lines
 from collmark.analysis.importers.row import Facts, Row, Skipped, Warned
 from collmark.analysis.importers.section import Importer, Log, Section
+from collmark.analysis.importers.settle import doubt_options, doubt_results
 
 MOST_DOCUMENTS_TRIED = 200
 """Beginnings of JSON in one log that turn out to be none, after which none is looked for: each may cost its rest."""
@@ -56,6 +57,8 @@ def read_log(data: bytes, name: str, facts: Facts) -> Read:
     log = Log(name, facts)
     lines = read_lines(data, name)
     _Reader(log, lines).read()
+    doubt_options(log)
+    doubt_results(log)
     return Read(rows=tuple(log.rows), skipped=tuple(log.skipped), warned=tuple(log.warned))
 
 
@@ -83,8 +86,8 @@ class _Reader:
                 assert importer.section is not None, "what has a pattern has a section"
                 self._section = importer.section(self._log)
                 self._section.take(line)
-            elif COMMAND.search(line.text):
-                self._log.command = line.text
+            elif COMMAND.search(line.text) and not line.text.lstrip().startswith("#"):  # a comment starts nothing
+                self._log.commands.append(line.text)
         self._close()
 
     def _close(self) -> None:

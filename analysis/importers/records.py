@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from collmark.analysis.importers.row import Row
 from collmark.core.case import Case
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import UsageError
+from collmark.core.numeral import counted
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Fabric, Placement, Tier
 from collmark.core.record import SCHEMA_VERSION, Check, Clock, Evidence, Imported, Record, Status
@@ -20,6 +21,9 @@ EVEN = "uniform"
 """Traffic of a ragged operation that a tool calls with equal counts."""
 MOST_LABEL = 64
 """Characters of a placement's label; what is longer in a log is no setting that somebody reads."""
+
+
+ONE_EMPTY = "size 0 comes several times in a table: the first is stored"
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +106,7 @@ def _missing(row: Row) -> str:
 def record_of(row: Row, case: Case, launch: int, terms: Terms) -> Record:
     """Return the record of a row."""
     checked = 0 if row.wrong is None else max(case.count, row.wrong)
+    first = f"{counted(row.wrong, 'wrong element')}: {row.file}:{row.line}" if row.wrong else ""
     because = [] if terms.tier is Tier.UNKNOWN else ["the user says so"]
     return Record(
         schema_version=SCHEMA_VERSION,
@@ -112,7 +117,12 @@ def record_of(row: Row, case: Case, launch: int, terms: Terms) -> Record:
         started=terms.read_at,
         wall=0.0,
         clock=Clock.LOCAL,
-        check=Check(checked=checked, wrong=row.wrong or 0, left_out="" if checked else "the log tells of no check"),
+        check=Check(
+            checked=checked,
+            wrong=row.wrong or 0,
+            first=first,
+            left_out="" if checked else "the log tells of no check",
+        ),
         evidence=Evidence(tier=terms.tier, fabric=terms.fabric, because=because),
         imported=Imported(
             tool=row.tool,
@@ -151,15 +161,8 @@ def sort_rows(rows: Iterable[Row]) -> Sorted:
     passes: list[dict[str, tuple[Row, Case]]] = []
     missing: Counter[str] = Counter()
     for group in _groups(rows):
-        cases: list[tuple[Row, Case]] = []
-        for row in group:
-            case = case_of(row)
-            if isinstance(case, str):
-                missing[case] += 1
-            else:
-                cases.append((row, case))
         own: list[dict[str, tuple[Row, Case]]] = []
-        for row, case in cases:  # a case may stand several times in one run of a tool
+        for row, case in _cases(group, missing):  # a case may stand several times in one run of a tool
             home = next((one for one in own if case.key not in one), None)
             if home is None:
                 home = {}
@@ -174,6 +177,22 @@ def sort_rows(rows: Iterable[Row]) -> Sorted:
             passes[at] |= part
             at += 1
     return Sorted(passes=[list(one.values()) for one in passes], missing=missing)
+
+
+def _cases(group: Sequence[Row], missing: Counter[str]) -> Iterator[tuple[Row, Case]]:
+    """Yield the rows of one table that are figures of cases; count the others by reason."""
+    empty: set[str] = set()
+    for row in group:
+        case = case_of(row)
+        if isinstance(case, str):
+            missing[case] += 1
+        elif case.key in empty:
+            missing[ONE_EMPTY] += 1
+        else:
+            if not case.nbytes and OPERATIONS[row.operation].sized:
+                # Several sizes asked for are less than an element a rank: all move nothing, and none is another run's.
+                empty.add(case.key)
+            yield row, case
 
 
 def _groups(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:

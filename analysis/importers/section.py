@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -14,6 +16,8 @@ from collmark.analysis.importers.line import Line
 from collmark.analysis.importers.row import Facts, Row, Skipped, Warned
 
 MOST_SHOWN = 160  # characters of a line that is named
+MOST_COMMANDS = 100  # kept of a log that has no tables
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -62,9 +66,16 @@ class Log:
         self.rows: list[Row] = []
         self.skipped: list[Skipped] = []
         self.warned: list[Warned] = []
-        self.command = ""
-        """The last command line of a known tool before the present line, or empty."""
+        self.commands: deque[str] = deque(maxlen=MOST_COMMANDS)
+        """Command lines of known tools since the last table that took them."""
         self.groups = 0
+
+    def take_commands(self, fit: Callable[[str], object]) -> list[str]:
+        """Return the command lines that fit a table; all before it are forgotten, for they tell of no later one."""
+        found = [one for one in self.commands if fit(one)]
+        if found:
+            self.commands.clear()
+        return found
 
     def skip(self, line: Line, reason: str) -> None:
         """Name a line that looks like a figure and cannot be read."""
@@ -74,6 +85,17 @@ class Log:
         """Name what is odd about figures that were read."""
         number = line if isinstance(line, int) else line.number
         self.warned.append(Warned(file=self.name, line=number, text=text))
+
+
+def agreed(found: Sequence[T], default: T) -> T:
+    """Return what commands that may each have started a table agree on, field by field; else what the default says."""
+    first = found[0] if found else default
+    differ = {
+        name: getattr(default, name)
+        for name in first.__struct_fields__
+        if any(getattr(one, name) != getattr(first, name) for one in found)
+    }
+    return msgspec.structs.replace(first, **differ)
 
 
 class Section(ABC):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import msgspec
 
 from collmark.analysis.importers.figure import Figure, quotient, ratio
-from collmark.analysis.importers.row import RanksFrom, Row, SizeIs
+from collmark.analysis.importers.row import Facts, RanksFrom, Row, SizeIs
 from collmark.analysis.importers.section import Draft, Log
+from collmark.core.numeral import counted
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import MOST_RANKS
 
@@ -18,6 +21,7 @@ RECOVERS = {"all_reduce": 2.0} | dict.fromkeys(
     ("all_gather", "reduce_scatter", "all_to_all", "all_to_all_v", "gather", "scatter"), 1.0
 )
 """The limit m of the bus factor m (n - 1) / n, for operations whose factor tells n."""
+PAIRS = {name for name, operation in OPERATIONS.items() if operation.pair}
 SLACK = 1e-9  # of a bound: figures are computed in single or double precision before they are printed
 
 
@@ -84,6 +88,31 @@ def _ranks(
     if least == most:
         return int(least), RanksFrom.FACTOR
     return (asked, RanksFrom.OPTION) if asked is not None else (None, None)
+
+
+def doubt_options(log: Log) -> None:
+    """Say once a run which options a log contradicts: they fill gaps and outweigh nothing."""
+    said: set[tuple[int, str, object]] = set()
+    given = [name for name in Facts.__struct_fields__ if getattr(log.facts, name) is not None]
+    for row, name in itertools.product(log.rows, given):
+        asked, told = getattr(log.facts, name), getattr(row, name)
+        if name == "ranks" and row.operation not in PAIRS:
+            continue  # settled with what bandwidths tell
+        if name == "operation" and asked not in row.possible:
+            told = " or ".join(row.possible)
+        if told and told != asked and (row.group, name, told) not in said:
+            said.add((row.group, name, told))
+            log.doubt(row.line, f"--{name} says {asked}, but the log {told}: taken")
+
+
+def doubt_results(log: Log) -> None:
+    """Name lines whose results the tool found wrong."""
+    wrong: Counter[int] = Counter()
+    for row in log.rows:
+        if row.wrong:
+            wrong[row.line] += row.wrong
+    for line, count in wrong.items():
+        log.doubt(line, f"the tool found {counted(count, 'wrong element')}")
 
 
 def _between(least: float, most: float) -> str:

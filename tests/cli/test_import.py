@@ -69,7 +69,8 @@ def test_a_log_becomes_a_run_that_fit_claims_and_report_take(cli: Cli, log: Path
     assert first["imported"]["printed"]["time"] == "20.00"
     assert (first["imported"]["line"], first["imported"]["ranks_from"]) == (10, "text")
     assert "timing" not in first or first["timing"] is None
-    for words in (("list",), ("fit", "a100"), ("report", "a100", "--format", "md"), ("claims", "a100")):
+    shows = (("list",), ("list", "a100"), ("fit", "a100"), ("report", "a100", "--format", "md"), ("claims", "a100"))
+    for words in shows:
         shown = cli(*words, "--output", str(tmp_path / "r"))
         assert shown.status == 0, shown.err
         assert "IMPORTED" in shown.out or words[0] == "claims"
@@ -145,6 +146,26 @@ def test_several_logs_are_launches_only_when_asked(cli: Cli, tmp_path: Path) -> 
     assert fit.status == 0
 
 
+def test_a_copy_is_no_launch(cli: Cli, log: Path, tmp_path: Path) -> None:
+    copy, link, doubled = tmp_path / "copy", tmp_path / "link", tmp_path / "doubled"
+    copy.write_bytes(log.read_bytes())
+    link.symlink_to(log)
+    doubled.write_bytes(2 * log.read_bytes())
+    linked = cli("import", str(log), str(link), "--output", str(tmp_path / "r"))
+    assert (linked.status, f"named twice, also as {log}" in linked.err.replace("\n    ", " ")) == (2, True)
+    for names in ((log, copy), (doubled,)):
+        done = cli("import", *map(str, names), "--as-launches", "--output", str(tmp_path / "r"))
+        assert done.status == 2
+        assert f"{log if len(names) > 1 else doubled}:10" in done.err.replace("\n    ", " ")
+        assert not (tmp_path / "r").exists()
+    assert cli("import", str(log), str(copy), "--output", str(tmp_path / "r")).status == 0, "two runs"
+    single = tmp_path / "once", tmp_path / "again"
+    for path in single:  # 1.10 us may be measured twice
+        path.write_text("# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n8                       1.10\n")
+    facts = ("--nodes", "1", "--device", "cpu", "--as-launches", "--output", str(tmp_path / "r"))
+    assert cli("import", *map(str, single), *facts).status == 0
+
+
 def test_a_case_that_stands_twice_in_a_log_goes_to_a_run_of_its_own(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "twice.log"
     path.write_text(nccl(20.0, 21.0) + nccl(30.0, 31.0))
@@ -154,12 +175,38 @@ def test_a_case_that_stands_twice_in_a_log_goes_to_a_run_of_its_own(cli: Cli, tm
     assert [records[0]["imported"]["seconds"] for _run, records in found] == pytest.approx([20e-6, 30e-6])
 
 
+def test_one_table_is_one_run(cli: Cli, tmp_path: Path) -> None:
+    """Its first sizes are less than an element a rank, and a line came twice."""
+    path = tmp_path / "table.log"
+    rows = [ROW.format(size=size, count=size // 4, time=10.0, rate=size / 1e4, wrong=0) for size in (0, 0, 4, 8, 16)]
+    head = HEAD.format("node01", "node01").replace("minBytes 1024 maxBytes 4096", "minBytes 1 maxBytes 16")
+    path.write_text(head + "".join([*rows[:4], *rows[3:]]))
+    read = cli("import", str(path), "--json").json["rows"]
+    assert [row["nbytes"] for row in read] == [0, 0, 0, 0, 4, 4, 8, 8, 16, 16]
+    done = cli("import", str(path), "--output", str(tmp_path / "r"))
+    assert "size 0 comes several times" in done.err
+    assert "table.log:14: the line before it once more" in done.err.replace("\n    ", " ")
+    ((_run, records),) = stored(tmp_path / "r")
+    assert [record["case"]["nbytes"] for record in records] == [0, 0, 4, 4, 8, 8, 16, 16]
+    assert cli("list", "latest", "--output", str(tmp_path / "r")).err.count("warning") == 0
+
+
 def test_a_wrong_result_has_no_bandwidth(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "wrong.log"
     path.write_text(nccl(20.0, wrong=7))
-    cli("import", str(path), "--output", str(tmp_path / "r"))
+    done = cli("import", str(path), "--output", str(tmp_path / "r"))
+    assert done.status == 1
+    said = done.err.replace("\n    ", " ")
+    assert f"{path}:10: the tool found 14 wrong elements" in said
+    assert f"error: 2 figures with wrong results, {path}:10 first" in said
+    assert "wrong: 2 records of all_reduce" in done.out
     ((_run, records),) = stored(tmp_path / "r")
     assert [(record["status"], record["check"]["wrong"]) for record in records] == [("wrong", 7)] * 2
+    assert (
+        f"7 wrong elements: {path}:10" in cli("report", "wrong", "--format", "md", "--output", str(tmp_path / "r")).out
+    )
+    read = cli("import", str(path), "--json")
+    assert (read.status, read.json["error"]["status"], read.json["rows"][0]["wrong"]) == (1, 1, 7)
     assert "GB/s" not in cli("fit", "wrong", "--output", str(tmp_path / "r")).out
 
 
@@ -187,6 +234,20 @@ def test_a_file_nobody_recognises_is_an_error_that_lists_formats_and_loses_nothi
     for word in ("README", "nccl-tests", "OSU", "Intel MPI", "perftest"):
         assert word in done.err.replace("\n    ", " ")
     assert len(stored(tmp_path / "r")) == 1
+
+
+def test_json_of_an_error_is_one_object_with_what_was_read(cli: Cli, log: Path, tmp_path: Path) -> None:
+    other = tmp_path / "README"
+    other.write_text("Nothing to see here.\n")
+    some = cli("import", str(log), str(other), "--json")
+    assert some.status == 2
+    assert len(some.json["rows"]) == 6
+    assert some.json["error"]["status"] == 2
+    assert f"error: {some.json['error']['message']}" in some.err
+    assert some.err.count("error: ") == 1
+    none = cli("import", str(other), "--json")
+    assert (none.status, none.json["event"]) == (2, "error")
+    assert set(some.json) == {"rows", "skipped", *none.json}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from collmark.cli.table import result_lines
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import clock_words, findings
 from collmark.core.lower_bound import of_bound, reason_words
-from collmark.core.marker import NO_MEASUREMENT, by_marker, markers_of, measured_words, said_before
+from collmark.core.marker import NO_MEASUREMENT, Marker, banner, by_marker, markers_of, measured_words, said_before
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
 from collmark.core.slowdown import slowdown_words
@@ -82,7 +82,7 @@ def count_words(records: Sequence[Record], seconds: float | None) -> str:
     counts = count_statuses(records)
     total = sum(counts.values())
     words = [f"{counts.get(status, 0)} {status}" for status in ALWAYS_COUNTED]
-    words += [f"{counts[Status.FAILED]} {Status.FAILED}"] if counts.get(Status.FAILED) else []
+    words += [f"{counts[status]} {status}" for status in (Status.IMPORTED, Status.FAILED) if counts.get(status)]
     took = "" if seconds is None else f" in {format_duration(seconds)}"
     return f"{counted(total, 'record')}{took}: {', '.join(words)}"
 
@@ -100,7 +100,11 @@ def warning_lines(run: Run, records: Sequence[Record]) -> list[str]:
             lines.append(f"warning: {words}: these figures are a scheduler test")
     markers = dict.fromkeys(record.marker for record in records)
     some = "some figures above were not" if None in markers else "no figure above was"
-    return lines + [f"{m}: {some} {measured_words(m)} ({NO_MEASUREMENT[m]})" for m in markers if m]
+    return lines + [
+        banner([m]) if m == Marker.IMPORTED else f"{m}: {some} {measured_words(m)} ({NO_MEASUREMENT[m]})"
+        for m in markers
+        if m
+    ]
 
 
 def wrong_words(records: Sequence[Record], status: Status) -> str:

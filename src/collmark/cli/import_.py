@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collmark.cli import options as opt
+from collmark.cli.faults import DONE, error_object, status_of
 from collmark.cli.grammar import terminal_of, with_examples
-from collmark.core.errors import UsageError
+from collmark.core.errors import CollmarkError, UsageError, VerificationError
 from collmark.core.numeral import counted
 
 if TYPE_CHECKING:
@@ -71,24 +72,49 @@ def import_logs(
     )
     link, fabric = importing.tier_of(tier)
     reads, unknown = importing.read_files(files, facts)
+    problem = _problem_of(reads, unknown)
     if as_json:
-        terminal.out(importing.to_json(reads))
+        _print_json(terminal, reads, problem)
+        return
     for one in reads:
         _say_odd(terminal, one)
-    if not as_json:
-        terms = Terms(tier=link, fabric=fabric, read_at=importing.now())
-        folder = Path(output) if output else None
-        found = importing.store(
-            reads,
-            output=folder,
-            label=label or "",
-            as_launches=as_launches,
-            terms=terms,
-            command=["collmark", *sys.argv[1:]],
-        )
-        _conclude(terminal, found, unknown)
-    if unknown:
-        raise UsageError("; ".join(unknown))
+    found = importing.store(
+        reads,
+        output=Path(output) if output else None,
+        label=label or "",
+        as_launches=as_launches,
+        terms=Terms(tier=link, fabric=fabric, read_at=importing.now()),
+        command=["collmark", *sys.argv[1:]],
+    )
+    _conclude(terminal, found, unknown)
+    if problem:
+        raise problem
+
+
+def _problem_of(reads: Sequence[Read], unknown: Sequence[str]) -> CollmarkError | None:
+    """Return what ends the command, whatever was stored: wrong results before logs that nobody recognises."""
+    wrong = [row for one in reads for row in one.rows if row.wrong]
+    if not wrong:
+        return UsageError("; ".join(unknown)) if unknown else None
+    words = f"{counted(len(wrong), 'figure')} with wrong results, {wrong[0].file}:{wrong[0].line} first"
+    return VerificationError("; ".join([words, *unknown]))
+
+
+def _print_json(terminal: Terminal, reads: Sequence[Read], problem: CollmarkError | None) -> None:
+    """Write one JSON object: what was read, and the error where not all is well."""
+    from collmark.workflow import importing
+
+    if problem and not reads:
+        raise problem
+    status = status_of(problem) if problem else DONE
+    terminal.out(
+        importing.to_json(reads, error_object(str(problem), status, type(problem).__name__) if problem else {})
+    )
+    for one in reads:
+        _say_odd(terminal, one)
+    if problem:
+        terminal.write_whole(f"error: {problem}")
+        raise typer.Exit(status)  # raised, the error would be a second object
 
 
 def _say_odd(terminal: Terminal, read: Read) -> None:

@@ -20,6 +20,7 @@ STATUS_STYLE = {
     Status.UNSTABLE: "caution",
     Status.WRONG: "bad",
     Status.FAILED: "bad",
+    Status.IMPORTED: "muted",
 }
 
 

@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -151,9 +151,13 @@ def read_files(names: Sequence[str], facts: Facts) -> tuple[list[Read], list[str
     UsageError
         If a file cannot be opened, or is named twice.
     """
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise UsageError(f"{short_path(twice[0])} is named twice: its figures would count twice")
+    first: dict[str, str] = {}
+    for name in names:
+        target = _target_of(name)
+        if target in first:
+            also = "" if first[target] == name else f", also as {short_path(first[target])}"
+            raise UsageError(f"{short_path(name)} is named twice{also}: its figures would count twice")
+        first[target] = name
     found, unknown = [], []
     for name, read in zip(names, _read_all(names, facts), strict=True):
         if read.rows or read.skipped:
@@ -162,6 +166,14 @@ def read_files(names: Sequence[str], facts: Facts) -> tuple[list[Read], list[str
             label = STDIN_NAME if name == STDIN else short_path(name)
             unknown.append(f"{label}: no tool's output was recognised in it; read are {supported()}")
     return found, unknown
+
+
+def _target_of(name: str) -> str:
+    """Return what a name leads to, whatever links are between."""
+    try:
+        return name if name == STDIN else str(Path(name).resolve())
+    except (OSError, RuntimeError, ValueError):
+        return name  # it cannot be read either, which is said where it is opened
 
 
 def _read_all(names: Sequence[str], facts: Facts) -> list[Read]:
@@ -203,12 +215,12 @@ def _bytes_of(name: str) -> bytes:
         raise UsageError(f"{short_path(name)} cannot be read: {words}") from error
 
 
-def to_json(reads: Sequence[Read]) -> str:
-    """Return rows and skipped lines as one JSON object, in ASCII."""
+def to_json(reads: Sequence[Read], more: Mapping[str, object]) -> str:
+    """Return rows and skipped lines, and more members, as one JSON object, in ASCII."""
     fields = attrgetter(*JSON_FIELDS)
     rows = [dict(zip(JSON_FIELDS, fields(row), strict=True)) for one in reads for row in one.rows]
     skipped = [line for one in reads for line in one.skipped]
-    text = msgspec.json.encode({"rows": rows, "skipped": skipped}).decode()
+    text = msgspec.json.encode({"rows": rows, "skipped": skipped, **more}).decode()
     return text if text.isascii() else _NOT_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
@@ -232,7 +244,14 @@ def store(
         What holds for every record.
     command : sequence of str
         The command line, kept.
+
+    Raises
+    ------
+    UsageError
+        If a table stands twice among launches.
     """
+    if as_launches:
+        _refuse_copies(reads)
     missing: Counter[str] = Counter()
     runs: list[Stored] = []
     batches = [list(reads)] if as_launches else [[one] for one in reads]
@@ -248,6 +267,23 @@ def store(
                 own = name if number == 1 else f"{name}-{number}"
                 runs.append(_store(launches, own, output, terms, command, notices))
     return Import(runs=tuple(runs), missing=dict(missing))
+
+
+def _refuse_copies(reads: Sequence[Read]) -> None:
+    """Raise UsageError where a table is another's copy: as launches they would show no variation at all.
+
+    A single figure may well come again by chance.
+    """
+    tables: dict[tuple[str, int], list[Row]] = {}
+    for row in (row for one in reads for row in one.rows):
+        tables.setdefault((row.file, row.group), []).append(row)
+    seen: dict[bytes, Row] = {}
+    for rows in tables.values():
+        figures = [(row.operation, row.dtype, row.settings, row.in_place, row.printed) for row in rows]
+        first = seen.setdefault(msgspec.msgpack.encode(figures), rows[0])
+        if first is not rows[0] and len(rows) > 1:
+            copy, original = (f"{short_path(one.file)}:{one.line}" for one in (rows[0], first))
+            raise UsageError(f"{copy}: the same figures as from {original} on: a copy is no launch, leave it away")
 
 
 def now() -> str:

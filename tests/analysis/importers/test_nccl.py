@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from collmark.analysis.importers.nccl_head import read_command
+from collmark.analysis.importers.nccl_head import read_commands
 from collmark.analysis.importers.nccl_names import TESTS
 from collmark.analysis.importers.nccl_operation import Kind, Seen, candidates, decide, fits
 from collmark.analysis.importers.nccl_row import Parsed, parse
@@ -149,6 +149,26 @@ def test_rows_that_no_test_prints_are_refused() -> None:
     assert len(found.skipped) == len(SIZES)
 
 
+def test_rows_that_contradict_the_operation_that_the_head_names_are_refused() -> None:
+    rows = [_row(size).replace("float", " half") for size in SIZES]  # twice as many bytes as count and type say
+    assert _operations(_read(NAMES, *rows)) == {"reduce_scatter"}
+    named = ["# Collective test starting: all_reduce_perf", *_head(SIZES[0], SIZES[-1])]
+    found = _read(*named, *rows)
+    assert found.rows == ()
+    assert len(found.skipped) == len(rows)
+    assert "the text names all_reduce" in found.skipped[0].reason
+    assert _operations(_read(*named, *map(_row, SIZES))) == {"all_reduce"}
+
+
+@pytest.mark.parametrize("before", ["node11:21:22 [0] NCCL INFO ", "0: 1 ", "Channel 00/08 : 0 1 2 3 "])
+def test_a_row_behind_other_text_is_named_and_parts_no_table(before: str) -> None:
+    rows = [_row(size) for size in SIZES]
+    found = _read(*_head(SIZES[0], SIZES[-1]), *rows[:2], before + rows[2], *rows[3:])
+    assert [one.reason for one in found.skipped] == ["other text stands before a row"]
+    assert {(row.group, row.ranks, row.nodes) for row in found.rows} == {(1, 8, 1)}
+    assert len(found.rows) == 2 * (len(SIZES) - 1)
+
+
 def test_whose_table_it_is_follows_from_the_text() -> None:
     rows = [_row(size) for size in SIZES]
     assert {(row.tool, row.backend) for row in _read(*rows).rows} == {("nccl-tests", "nccl")}
@@ -177,22 +197,22 @@ def test_a_command_line_tells_the_operation_of_one_run() -> None:
 
 
 def test_a_command_line_with_several_tests_tells_nothing() -> None:
-    assert read_command("for t in all_reduce_perf all_gather_perf; do").operation is None
-    assert read_command("$ mpirun -np 8 ./allgather_test_perf -b 1K -e 1M").operation is None, "another tool's"
-    assert read_command("./all_gather_perf -b 8 -e 8 && ./all_gather_perf").operation == "all_gather"
+    assert read_commands(["for t in all_reduce_perf all_gather_perf; do"]).operation is None
+    assert read_commands(["$ mpirun -np 8 ./allgather_test_perf -b 1K -e 1M"]).operation is None, "another tool's"
+    assert read_commands(["./all_gather_perf -b 8 -e 8 && ./all_gather_perf"]).operation == "all_gather"
 
 
 def test_options_of_a_command_line() -> None:
-    found = read_command("NCCL_ALGO=Tree srun -n 16 rccl-tests/all_reduce_perf -b 1K -e 8G -f 2 -a 3 -G 2")
+    found = read_commands(["NCCL_ALGO=Tree srun -n 16 rccl-tests/all_reduce_perf -b 1K -e 8G -f 2 -a 3 -G 2"])
     assert found.grid is not None
     assert (found.grid.first, found.grid.last, found.grid.step, found.grid.factor) == (2**10, 2**33, 2, True)
     assert (found.settings, found.rule, found.processes, found.rccl) == ("ALGO=Tree", "max of processes", 16, True)
-    assert read_command("all_reduce_perf -b $FIRST -e 8G").grid is None
-    assert read_command("all_reduce_perf").grid is None
-    by_bytes = read_command("all_reduce_perf --minbytes=1M --maxbytes 4M --stepbytes 1048576").grid
+    assert read_commands(["all_reduce_perf -b $FIRST -e 8G"]).grid is None
+    assert read_commands(["all_reduce_perf"]).grid is None
+    by_bytes = read_commands(["all_reduce_perf --minbytes=1M --maxbytes 4M --stepbytes 1048576"]).grid
     assert by_bytes is not None
     assert (by_bytes.first, by_bytes.last, by_bytes.step, by_bytes.factor) == (2**20, 2**22, 2**20, False)
-    assert read_command("all_reduce_perf -b 8 -e " + "9" * 400).grid is None
+    assert read_commands(["all_reduce_perf -b 8 -e " + "9" * 400]).grid is None
 
 
 def test_a_head_holds_only_while_rows_follow_its_sizes() -> None:

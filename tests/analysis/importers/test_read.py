@@ -9,6 +9,7 @@ from tests.analysis.importers import corpus
 from collmark.analysis.importers.index import IMPORTERS
 from collmark.analysis.importers.read import COMMAND, read_log
 from collmark.analysis.importers.row import Facts
+from collmark.core.case import Device
 
 NCCL = (corpus.ROOT / "nccl" / "all_reduce-cycles.log").read_bytes()
 JSON = (corpus.ROOT / "nccl" / "all_reduce-json.json").read_bytes()
@@ -42,6 +43,24 @@ def test_rows_name_file_and_line() -> None:
     alone = corpus.read(NCCL)
     assert {row.file for row in found.rows} == {"jobs/run.log"}
     assert [row.line - 1 for row in found.rows] == [row.line for row in alone.rows]
+
+
+def test_options_that_a_log_contradicts_are_named_once_a_run() -> None:
+    (row, *_) = corpus.read(NCCL).rows
+    assert (row.operation, row.backend, row.device, bool(row.dtype), bool(row.nodes)) == (
+        "all_reduce", "nccl", "cuda", True, True,
+    )  # fmt: skip
+    wrong = Facts(nodes=77, operation="broadcast", dtype="uint8", device=Device.CPU, backend="mpi")
+    found = read_log(NCCL, "log", wrong)
+    assert [one.text.split(",")[0] for one in found.warned] == [
+        "--nodes says 77", "--operation says broadcast", "--dtype says uint8", "--device says cpu",
+        "--backend says mpi",
+    ]  # fmt: skip
+    assert {one.line for one in found.warned} == {row.line}
+    assert found.rows == read_log(NCCL, "log", Facts()).rows
+    right = Facts(nodes=row.nodes, operation="all_reduce", dtype=row.dtype, device=row.device, backend="nccl")
+    assert read_log(NCCL, "log", right).warned == ()
+    assert "--ranks says 8, but the log 2" in read_log(OSU, "log", Facts(ranks=8)).warned[0].text
 
 
 def test_a_document_is_found_between_lines() -> None:
