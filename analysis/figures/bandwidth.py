@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from collmark.analysis.figures import marks
 from collmark.analysis.figures.axis import decade_axis, size_axis
 from collmark.analysis.figures.palette import GROUND, INK
-from collmark.analysis.figures.sheet import SMALL, blank, sheet, themed
+from collmark.analysis.figures.sheet import SMALL
 from collmark.analysis.figures.words import (
     ALPHA,
     ASYMPTOTE,
@@ -44,15 +44,7 @@ def bandwidth(table: pd.DataFrame) -> Figure:
     table : DataFrame
         With the columns `NEEDS`, as :func:`collmark.analysis.figures.place.placed` returns them.
     """
-    with themed():
-        table = marks.sized(table)
-        shown = table[table["shown"]]
-        if shown.empty:
-            return blank("no operation that has a size")
-        figure, axes = sheet(list(shown["panel"].unique()))
-        for panel, (_title, rows) in zip(axes, shown.groupby("panel", sort=False), strict=True):
-            _draw(panel, rows, table)
-    return figure
+    return marks.by_panel(marks.sized(table), _draw, "no operation that has a size")
 
 
 def _rate(rows: pd.DataFrame, seconds: str) -> pd.Series:

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from collmark.analysis.figures import marks
 from collmark.analysis.figures.axis import ratio_axis, size_axis
 from collmark.analysis.figures.palette import AXIS, NAMED
-from collmark.analysis.figures.sheet import blank, sheet, themed
 from collmark.analysis.figures.words import BEYOND, slower_words
 from collmark.core.units import format_nbytes
 
@@ -37,15 +36,7 @@ def contrast(table: pd.DataFrame) -> Figure:
     table : DataFrame
         With the columns `NEEDS`, one axis of :mod:`collmark.analysis.contrasts`, placed.
     """
-    with themed():
-        table = marks.sized(table)
-        shown = table[table["shown"]]
-        if shown.empty:
-            return blank("nothing of a size to set side by side")
-        figure, axes = sheet(list(shown["panel"].unique()), size=(400.0, 230.0))
-        for panel, (_title, rows) in zip(axes, shown.groupby("panel", sort=False), strict=True):
-            _draw(panel, rows, table)
-    return figure
+    return marks.by_panel(marks.sized(table), _draw, "nothing of a size to set side by side", size=(400.0, 230.0))
 
 
 def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:

@@ -8,13 +8,16 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from collmark.analysis.figures.axis import limits
 from collmark.analysis.figures.palette import GROUND, INK, MARKERS, MUTED, NAMED
-from collmark.analysis.figures.sheet import SMALL, folded, height_of
+from collmark.analysis.figures.sheet import PANEL, SMALL, blank, folded, height_of, sheet, themed
 
 Scale = Callable[[pd.DataFrame, str], pd.Series]
 """(rows, column in seconds) to what is drawn on the y axis."""
+
+MICRO = 1e6
 
 NEEDED = (
     "case", "nbytes", "bus_nbytes", "backend", "marker", "seconds", "center", "center_lower", "center_upper",
@@ -31,6 +34,40 @@ DASHES = {"inside": "-", "outside": (0, (4, 3))}
 STEPS = 48
 LONGEST_WHISKER = 2.0
 """Factor beyond the points up to which whiskers widen the axis; longer ones leave the panel."""
+
+
+def by_panel(
+    table: pd.DataFrame,
+    draw: Callable[[Axes, pd.DataFrame, pd.DataFrame], None],
+    nothing: str,
+    size: tuple[float, float] = PANEL,
+) -> Figure:
+    """Return a figure with a panel for each title of a table.
+
+    Parameters
+    ----------
+    table : DataFrame
+        All rows; those that are not shown set the limits too.
+    draw : callable
+        ``draw(panel, rows, table)`` draws the rows of one panel.
+    nothing : str
+        What stands there where no row is shown.
+    size : (float, float)
+        Width and height of a panel, in units of the view box.
+    """
+    with themed():
+        shown = table[table["shown"]]
+        if shown.empty:
+            return blank(nothing)
+        figure, axes = sheet(list(shown["panel"].unique()), size=size)
+        for panel, (_title, rows) in zip(axes, shown.groupby("panel", sort=False), strict=True):
+            draw(panel, rows, table)
+    return figure
+
+
+def micro(rows: pd.DataFrame, seconds: str) -> pd.Series:
+    """Return a time in us; nothing where it is zero, which lies on no logarithmic axis."""
+    return rows[seconds].where(rows[seconds] > 0) * MICRO
 
 
 def sized(table: pd.DataFrame) -> pd.DataFrame:

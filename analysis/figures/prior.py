@@ -11,11 +11,10 @@ from collmark.analysis.costs.nccl_tuning import WORDS
 from collmark.analysis.figures import marks
 from collmark.analysis.figures.axis import decade_axis, size_axis
 from collmark.analysis.figures.palette import INK
-from collmark.analysis.figures.sheet import SMALL, blank, sheet, themed
+from collmark.analysis.figures.sheet import SMALL
 from collmark.analysis.figures.words import curve_caption
 
 NEEDS = (*marks.NEEDED, "fitted", "describes", "prior_name", "prior_seconds")
-MICRO = 1e6
 DASHDOT = (0, (6, 2, 1, 2))
 
 
@@ -27,37 +26,25 @@ def prior(table: pd.DataFrame) -> Figure:
     table : DataFrame
         With the columns `NEEDS`, as :func:`collmark.analysis.costs.prior.with_prior` returns them.
     """
-    with themed():
-        table = marks.sized(table)
-        shown = table[table["shown"]]
-        if shown.empty:
-            return blank("no operation that NCCL's model knows")
-        figure, axes = sheet(list(shown["panel"].unique()))
-        for panel, (_title, rows) in zip(axes, shown.groupby("panel", sort=False), strict=True):
-            _draw(panel, rows, table)
-    return figure
-
-
-def _micro(rows: pd.DataFrame, seconds: str) -> pd.Series:
-    return rows[seconds].where(rows[seconds] > 0) * MICRO
+    return marks.by_panel(marks.sized(table), _draw, "no operation that NCCL's model knows")
 
 
 def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     size_axis(panel, table["nbytes"].min(), table["nbytes"].max())
     panel.set_yscale("log")
-    low, high = marks.y_limits(table, _micro, below=0.08, above=0.12)
-    priors = _micro(table, "prior_seconds").dropna()
+    low, high = marks.y_limits(table, marks.micro, below=0.08, above=0.12)
+    priors = marks.micro(table, "prior_seconds").dropna()
     low, high = min(low, float(priors.min()) / 2), max(high, float(priors.max()) * 1.6)
     panel.set_ylim(low, high)
     decade_axis(panel.yaxis, low, high)
     labels, lines = [], []
     for own in marks.curves(rows):
         line = marks.cases(own).sort_values("nbytes")
-        reckoned = _micro(line, "prior_seconds")
+        reckoned = marks.micro(line, "prior_seconds")
         panel.plot(line["nbytes"], reckoned, color=marks.colour(own), linewidth=1.3, linestyle=DASHDOT, zorder=2)
         lines.append((line["nbytes"].iloc[0], reckoned.iloc[0]))
-        marks.draw_points(panel, own, _micro)
-        labels.append((float(np.nanmax([reckoned.max(), _micro(line, "center").max()])), own["curve"].iloc[0]))
+        marks.draw_points(panel, own, marks.micro)
+        labels.append((float(np.nanmax([reckoned.max(), marks.micro(line, "center").max()])), own["curve"].iloc[0]))
     panel.annotate(
         WORDS, min(lines, key=lambda place: float(place[1])), xytext=(0, -6), textcoords="offset points", ha="left",
         va="top", fontsize=SMALL, color=INK.light, gid="halo-prior",

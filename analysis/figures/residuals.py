@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from collmark.analysis.figures import marks
 from collmark.analysis.figures.axis import ratio_axis, size_axis
 from collmark.analysis.figures.palette import AXIS, BAND, INK
-from collmark.analysis.figures.sheet import SMALL, blank, sheet, themed
+from collmark.analysis.figures.sheet import SMALL
 from collmark.analysis.figures.words import curve_caption, slower_words
 from collmark.core.units import format_nbytes
 
@@ -31,15 +31,7 @@ def residuals(table: pd.DataFrame) -> Figure:
     table : DataFrame
         With the columns `NEEDS`, as :func:`collmark.analysis.figures.place.placed` returns them.
     """
-    with themed():
-        table = _modelled(table)
-        shown = table[table["shown"]]
-        if shown.empty:
-            return blank("no series that a model was fitted to")
-        figure, axes = sheet(list(shown["panel"].unique()), size=(400.0, 230.0))
-        for panel, (_title, rows) in zip(axes, shown.groupby("panel", sort=False), strict=True):
-            _draw(panel, rows, table)
-    return figure
+    return marks.by_panel(_modelled(table), _draw, "no series that a model was fitted to", size=(400.0, 230.0))
 
 
 def _modelled(table: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from collmark.analysis.figures import marks
 from collmark.analysis.figures.axis import decade_axis, size_axis
 from collmark.analysis.figures.palette import INK
-from collmark.analysis.figures.sheet import SMALL, blank, sheet, themed
+from collmark.analysis.figures.sheet import SMALL
 from collmark.analysis.figures.words import curve_caption, interval_words, microseconds, range_words
 from collmark.core.units import format_nbytes
 
@@ -19,7 +19,6 @@ NEEDS = (
     "operation", "fitted", "describes", "predict", "first", "last", "bus_ratio",
     "smallest", "smallest_lower", "smallest_upper",
 )  # fmt: skip
-MICRO = 1e6
 
 
 def times(table: pd.DataFrame) -> Figure:
@@ -30,32 +29,20 @@ def times(table: pd.DataFrame) -> Figure:
     table : DataFrame
         With the columns `NEEDS`, as :func:`collmark.analysis.figures.place.placed` returns them.
     """
-    with themed():
-        table = marks.sized(table)
-        shown = table[table["shown"]]
-        if shown.empty:
-            return blank("no operation that has a size")
-        figure, axes = sheet(list(shown["panel"].unique()))
-        for panel, (_title, rows) in zip(axes, shown.groupby("panel", sort=False), strict=True):
-            _draw(panel, rows, table)
-    return figure
-
-
-def _micro(rows: pd.DataFrame, seconds: str) -> pd.Series:
-    return rows[seconds].where(rows[seconds] > 0) * MICRO
+    return marks.by_panel(marks.sized(table), _draw, "no operation that has a size")
 
 
 def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     size_axis(panel, table["nbytes"].min(), table["nbytes"].max())
     panel.set_yscale("log")
-    low, high = marks.y_limits(table, _micro, below=0.12, above=0.08)
+    low, high = marks.y_limits(table, marks.micro, below=0.12, above=0.08)
     panel.set_ylim(low, high)
     decade_axis(panel.yaxis, low, high)
     labels, curves = [], marks.curves(rows)
     for own in curves:
-        marks.draw_model(panel, own, _micro)
-        marks.draw_points(panel, own, _micro)
-        labels.append((own["center"].max() * MICRO, own["curve"].iloc[0]))
+        marks.draw_model(panel, own, marks.micro)
+        marks.draw_points(panel, own, marks.micro)
+        labels.append((own["center"].max() * marks.MICRO, own["curve"].iloc[0]))
     _label_smallest(panel, curves)
     panel.set_ylabel("T (µs)")
     panel.set_xlabel("nbytes")
@@ -73,7 +60,7 @@ def _label_smallest(panel: Axes, curves: list[pd.DataFrame]) -> None:
             value = interval_words(microseconds, one["smallest"], one["smallest_lower"], one["smallest_upper"])
             words = f"T {value} µs at {format_nbytes(int(one['first']))}"
         panel.annotate(
-            words, (one["first"], one["smallest"] * MICRO), xytext=(-4, 9 if is_above else -9),
+            words, (one["first"], one["smallest"] * marks.MICRO), xytext=(-4, 9 if is_above else -9),
             textcoords="offset points", ha="left", va="bottom" if is_above else "top", fontsize=SMALL, color=INK.light,
             gid="halo-smallest",
         )  # fmt: skip

@@ -322,12 +322,13 @@ def _told(
     if alpha.value is not None and beta.value is not None:
         of_launches = zip(*(one.per_launch or (0.0,) * len(alpha.per_launch) for one in found.values()), strict=True)
         half = over_launches(np.array([model.half_size(own) for own in of_launches]) / ratio)
-        # Held against times and not against the model, which may never reach what it comes near.
-        too_large = _lacking(alpha.value / float(seconds_N[0]), "alpha is {} of T at the smallest size")
-        reached = beta.value * float(nbytes_N[-1] / seconds_N[-1])
-        too_small = _lacking(reached, "the largest size reaches {} of 1/beta")
-        alpha, half = weakened(alpha, too_large), weakened(weakened(half, too_large), too_small)
-        beta, asymptote = weakened(beta, too_small), weakened(asymptote, too_small)
+    # Held against times and not against the model, which may never reach what it comes near.
+    if alpha.value is not None and model.slope:
+        words = _lacking(alpha.value / float(seconds_N[0]), "alpha is {} of T at the smallest size")
+        alpha, half = weakened(alpha, words), weakened(half, words)
+    if beta.value is not None:
+        words = _lacking(beta.value * float(nbytes_N[-1] / seconds_N[-1]), "the largest size reaches {} of 1/beta")
+        beta, asymptote, half = weakened(beta, words), weakened(asymptote, words), weakened(half, words)
     return {"alpha": alpha, "beta": beta, "asymptote": asymptote, "half_size": half}
 
 
