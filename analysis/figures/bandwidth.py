@@ -32,6 +32,8 @@ NEEDS = (
 
 MOST_LETTERS = 34
 """Of a name and a value that stand on one line."""
+ROOM, MOST_ROOM = 0.07, 0.35
+"""Share of the panel above all points, for each line of labels, and at most."""
 MOST_LEFT = 0.76
 """Share of the panel left of n1/2, up to which its label has room on the right."""
 
@@ -55,7 +57,9 @@ def _rate(rows: pd.DataFrame, seconds: str) -> pd.Series:
 def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     size_axis(panel, table["nbytes"].min(), table["nbytes"].max())
     panel.set_yscale("log")
-    low, high = marks.y_limits(table, _rate, below=0.05, above=0.14)
+    # Asymptotes end near the top, and their labels stand above them: room for one of each curve.
+    most = int(table.groupby("panel")["curve"].nunique().max())
+    low, high = marks.y_limits(table, _rate, below=0.05, above=min(MOST_ROOM, ROOM * (most + 1)))
     panel.set_ylim(low, high)
     decade_axis(panel.yaxis, low, high)
     labels, curves = [], marks.curves(rows)
