@@ -66,13 +66,21 @@ _BLOCKS = tuple(
     Algorithm(
         operation=operation,
         name=name,
-        law=lambda ranks, steps=steps: Terms(alpha=steps(ranks), beta=others(ranks)),  # type: ignore[misc]
+        law=law,
         source=source,
     )
     for operation in ("gather", "scatter")
-    for name, steps, source in (
-        ("binomial tree", rounds, f"{THAKUR}; {TREE}"),
-        ("linear", lambda ranks: ranks - 1, "gloo gather.cc and scatter.cc: the root and every other rank in turn"),
+    for name, law, source in (
+        (
+            "binomial tree",
+            lambda ranks: Terms(alpha=rounds(ranks), beta=others(ranks)),
+            f"{THAKUR}; {TREE}",
+        ),
+        (
+            "linear",
+            lambda ranks: Terms(alpha=ranks - 1, beta=others(ranks)),
+            "gloo gather.cc and scatter.cc: the root and every other rank in turn",
+        ),
     )
 )
 _WITHOUT_BYTES = (

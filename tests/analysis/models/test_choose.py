@@ -65,7 +65,7 @@ def test_few_sizes_get_few_parameters() -> None:
 @pytest.mark.parametrize("count", [2, 3])
 def test_cuts_are_the_best_of_all(count: int) -> None:
     random = np.random.default_rng(count)
-    for size in (LEAST_POINTS * count, 14):
+    for size in (LEAST_POINTS * count, *[14] * 10):
         costs = np.full((size, size), np.inf)
         for first, last in itertools.combinations_with_replacement(range(size), 2):
             if last - first + 1 >= LEAST_POINTS:
