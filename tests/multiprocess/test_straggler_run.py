@@ -11,6 +11,9 @@ import pytest
 from tests.mpi_libraries import WHEEL, path_of
 from tests.multiprocess.program import Program, collmark
 
+from collmark.bench import scheduling
+from collmark.core.record import ENTERS
+
 Start = Callable[..., Program]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 LATE, SHARE = 1, 0.2
@@ -37,10 +40,13 @@ def run(start: Start, folder: Path, backend: str, delay: float) -> Program:
     """Carry out a run of one case whose rank 1 enters late by `delay` s."""
     (folder / "sitecustomize.py").write_text(HOOK.format(nanoseconds=round(delay * 1e9), late=LATE))
     library = ("--mpi-library", path_of(WHEEL)) if backend == "mpi" else ()
+    # Gloo's own threads are moved about by the scheduler otherwise, and T lies in two modes on a small machine.
+    policy = ("--scheduling", "fifo") if backend == "gloo" and not scheduling.refusal() else ()
     output = folder / f"results-{delay:g}-{len(list(folder.iterdir()))}"
     program = start(
-        *collmark("run", "--json", "--backend", backend, *library, "--operation", "all_reduce", "--sizes", "1MiB"),
-        *("--ranks", "2", "--launches", "3", "--case-budget", "1 s", "--output", str(output)),
+        *collmark("run", "--json", "--backend", backend, *library, *policy, "--output", str(output)),
+        *("--operation", "all_reduce", "--sizes", "1MiB"),
+        *("--ranks", "2", "--launches", "3", "--case-budget", "1 s"),
         PYTHONPATH=str(folder),
     )
     assert program.end(110) == 0, program.errors
@@ -53,15 +59,17 @@ def of_plan(program: Program) -> list[dict[str, Any]]:
 
 
 def is_steady(records: list[dict[str, Any]], delay: float) -> bool:
-    """Whether ranks had the machine for themselves: many repetitions, alike in all launches, entered together."""
+    """Whether ranks had the machine for themselves: times that count, alike, entered together."""
+    if any(record["status"] not in ENTERS for record in records):  # it would not count
+        return False
     times = [record["timing"]["median"] for record in records]
     together = all(record["ranks"]["skew"] < delay / 4 for record in records) if delay else True
-    return together and min(record["timing"]["repetitions"] for record in records) >= 50 and max(times) < 2 * min(times)
+    return together and max(times) < 2 * min(times)
 
 
 @pytest.mark.parametrize("backend", ["gloo", "mpi"])
 def test_a_delay_of_a_fifth_of_the_operation_is_named(start: Start, tmp_path: Path, backend: str) -> None:
-    for _attempt in range(3):
+    for _attempt in range(5):
         quiet = of_plan(run(start, tmp_path, backend, 0.0))
         delay = SHARE * statistics.median(record["timing"]["median"] for record in quiet)
         if not is_steady(quiet, delay):
