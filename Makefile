@@ -10,7 +10,8 @@ endif
 BIN := .venv/bin
 READY := .venv/collmark-ready
 # Tests that start no ranks: two at a time.
-PURE := tests/analysis tests/architecture tests/cli tests/core tests/workflow
+PURE := tests/analysis tests/architecture tests/cli tests/core tests/workflow tests/bench/simulation \
+	$(wildcard tests/bench/test_*_small.py)
 SHELL_SCRIPTS := .ci/run $(wildcard slurm/*.sh)
 
 .PHONY: help
@@ -24,7 +25,7 @@ demo: $(READY) ## measure this machine, fit, judge, write a report (about 4 minu
 .PHONY: test
 test: check ## everything that runs on every change: check, then the tests (minutes)
 	$(BIN)/pytest -q -n 2 $(PURE)
-	$(BIN)/pytest -q $(filter-out $(PURE) %.py,$(wildcard tests/[a-z]*))
+	$(BIN)/pytest -q $(PURE:%=--ignore=%)
 
 .PHONY: prove
 prove: $(READY) ## full simulations and kills (an hour); keeps its tables under docs/proof/
