@@ -13,13 +13,13 @@ from collmark.bench.rotation import eviction_nbytes, pool_nbytes
 from collmark.bench.team import Team
 from collmark.core.case import Case, companies
 from collmark.core.plan import Plan
+from collmark.core.plan_field import LEAST_CASE
 from collmark.core.record import Record, Sentinel
 from collmark.core.store import Writer
 
 T = TypeVar("T")
 
 SENTINEL_SHARE = 0.25  # of a case's budget
-LEAST_BUDGET = 0.02  # s: below it a case would not get past its checks
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -100,7 +100,7 @@ def run_launch(
     )
     for position, (company, sentinel) in enumerate(schedule):
         seconds = allowance(plan.case_budget, ends - team.now(), len(schedule) - position)
-        if seconds < LEAST_BUDGET:
+        if seconds < LEAST_CASE:
             left = [company for company, mark in schedule[position:] if mark is None]
             yield BudgetSpent(cases=sum(case.key in wanted for company in left for case in company))
             return

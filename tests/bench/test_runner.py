@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from collmark.bench.measurement import Progress, Terms
 from collmark.bench.runner import (
-    LEAST_BUDGET,
     SENTINEL_SHARE,
     BudgetSpent,
     Finished,
@@ -29,6 +28,7 @@ from collmark.core.errors import InterruptedRunError, MeasurementError, Unavaila
 from collmark.core.grouping import Company, groups_of
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
+from collmark.core.plan_field import LEAST_CASE
 from collmark.core.record import SCHEMA_VERSION, Record, Run, Sentinel, Status
 from collmark.core.store import RECORDS_FILE, RunFolder, Writer
 
@@ -242,9 +242,9 @@ def test_a_budget_that_is_spent_says_how_many_cases_it_left(tmp_path: Path) -> N
 def test_less_than_the_least_is_not_begun(bench: Bench) -> None:
     cases = CASES[:1]
     # Four rows: the first may take two fifths of the budget.
-    events = list(bench.events(cases=cases, budget=LEAST_BUDGET * 2.49))
+    events = list(bench.events(cases=cases, budget=LEAST_CASE * 2.49))
     assert events == [BudgetSpent(cases=1)]
-    assert isinstance(next(bench.events(cases=cases, budget=LEAST_BUDGET * 2.51)), Finished)
+    assert isinstance(next(bench.events(cases=cases, budget=LEAST_CASE * 2.51)), Finished)
 
 
 def test_a_sentinel_takes_a_share_of_what_a_case_may(tmp_path: Path) -> None:

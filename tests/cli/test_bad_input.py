@@ -104,7 +104,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "case budget 0": ((*SIM, "--case-budget", "0"), "--case-budget"),
     "case budget of weeks": (
         (*SIM, "--case-budget", "1000h"),
-        "--case-budget 1000h: must be a time from 10 ms to one day",
+        "--case-budget 1000h: must be a time from 20 ms to one day",
     ),
     "budget negative": ((*SIM, "--budget", "-5"), "--budget"),
     "budget unit": ((*SIM, "--budget", "5 weeks"), "--budget"),

@@ -171,7 +171,7 @@ def test_everything_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> N
         ({"samples": "lots"}, "samples: 'lots' is not a size: it is not a number and a unit"),
         ({"timeout": "soon"}, "timeout: 'soon' is not a time"),
         ({"timeout": 10**400}, "timeout: 1000"),
-        ({"case_budget": float("nan")}, "case_budget: nan: must be a time from 10 ms to one day"),
+        ({"case_budget": float("nan")}, "case_budget: nan: must be a time from 20 ms to one day"),
     ],
 )
 def test_a_wrong_type_is_named_with_its_place(table: dict[str, Any], problem: str) -> None:
@@ -187,7 +187,7 @@ def test_a_wrong_type_is_named_with_its_place(table: dict[str, Any], problem: st
     ("field", "inside", "outside"),
     [
         ("precision", (0.0005, 0.5), (0.0004, 0.51, float("nan"))),
-        ("case_budget", (0.01, 86400), (0.009, 86401)),
+        ("case_budget", (0.02, 86400), (0.019, 86401)),
         ("budget", (0, 30 * 86400), (-1, 30 * 86400 + 1)),
         ("timeout", (1, 86400), (0.5, 86401)),
         ("messages", (1, 1024), (0, 1025)),

@@ -24,6 +24,8 @@ from collmark.core.units import parse_nbytes, parse_seconds
 
 AUTO = "auto"
 DAY = 86400
+LEAST_CASE = 0.02
+"""Seconds of one case, below which it would not get past its checks."""
 UNBOUNDED = ("0", "none")
 
 
@@ -219,7 +221,7 @@ FIELDS: dict[str, PlanField] = {
     "backends": _axis(None),
     "traffic": PlanField(convert=lambda written: ",".join(_names(written)), faults=_traffic_faults),
     "precision": _within(_share, lambda share: 0.0005 <= share <= 0.5, "a share from 0.05% to 50%, as 5% or 0.05"),
-    "case_budget": _within(_seconds, lambda time: 0.01 <= time <= DAY, "a time from 10 ms to one day, as 2s"),
+    "case_budget": _within(_seconds, lambda time: LEAST_CASE <= time <= DAY, "a time from 20 ms to one day, as 2s"),
     "budget": _within(_bound, lambda time: 0 <= time <= 30 * DAY, "a time up to 30 days, or 0 for no bound"),
     "timeout": _within(_seconds, lambda time: 1 <= time <= DAY, "a time from 1 s to one day, as 30s"),
     "cadences": _choices(Cadence, "cadence"),
