@@ -9,6 +9,7 @@ import typer
 
 from collmark import __version__
 from collmark.cli.claims import claims
+from collmark.cli.compare import compare
 from collmark.cli.demo import demo
 from collmark.cli.export import export
 from collmark.cli.faults import STATUS_WORDS
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": import_logs,
     "fit": fit,
     "claims": claims,
+    "compare": compare,
     "report": report,
     "export": export,
     "schema": schema,
