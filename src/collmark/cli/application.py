@@ -15,6 +15,7 @@ from collmark.cli.export import export
 from collmark.cli.faults import STATUS_WORDS
 from collmark.cli.fit import fit
 from collmark.cli.grammar import SETTINGS, Command, Group, summary, terminal_of, with_examples
+from collmark.cli.history import history
 from collmark.cli.import_ import import_logs
 from collmark.cli.list import list_runs
 from collmark.cli.noise import noise
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fit": fit,
     "claims": claims,
     "compare": compare,
+    "history": history,
     "report": report,
     "export": export,
     "schema": schema,

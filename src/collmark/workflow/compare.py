@@ -12,7 +12,7 @@ from collmark.analysis.compare.compare import Compared
 from collmark.analysis.compare.gate import Gate, Result, pass_gate
 from collmark.analysis.compare.side import Side
 from collmark.analysis.compare.verdict import Comparison
-from collmark.analysis.results import load
+from collmark.analysis.results import Results, load
 from collmark.core.errors import UsageError, short_path
 from collmark.core.store import LATEST, RUN_FILE
 from collmark.workflow.places import find_run, results_root, run_folders
@@ -60,6 +60,21 @@ def find_baseline(name: str, output: Path | None = None) -> Side:
     there = sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
     known = f"there are {', '.join(there)}" if there else "there are none: copy a run's folder there to have one"
     raise UsageError(f"no baseline {name!r} in {short_path(root)}; {known}")
+
+
+def all_runs(output: Path | None = None) -> list[Results]:
+    """Return every run of the results folder, oldest first.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    root = results_root(output)
+    found = [load(folder) for folder, _run in run_folders(root)]
+    if not found:
+        raise UsageError(f"no runs under {short_path(root)}; collmark demo makes one")
+    return found
 
 
 def find_sides(words: Sequence[str], baseline: str | None, output: Path | None = None) -> list[Side]:
