@@ -42,7 +42,7 @@ def contrast(table: pd.DataFrame) -> Figure:
 def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     size_axis(panel, table["nbytes"].min(), table["nbytes"].max())
     panel.set_yscale("log")
-    least, most = _ends(table)
+    least, most = ends(table)
     panel.set_ylim(least, most)
     ratio_axis(panel.yaxis, most, least)
     panel.axhline(1.0, color=AXIS.light, linewidth=1.0, zorder=1)
@@ -60,7 +60,7 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     marks.say_marker(panel, rows)
 
 
-def _ends(table: pd.DataFrame) -> tuple[float, float]:
+def ends(table: pd.DataFrame) -> tuple[float, float]:
     """Return the ratios at the ends of the axis: all points, most whiskers and 1 lie within."""
     points = np.log(table["ratio"])
     lower, upper = (np.log(table[name].where(table[name] > 0)) for name in ("ratio_lower", "ratio_upper"))
