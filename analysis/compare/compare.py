@@ -10,7 +10,7 @@ from collmark.analysis.compare.align import Unmatched, align, fits_of
 from collmark.analysis.compare.differences import Difference, differences
 from collmark.analysis.compare.side import Side, noise_floor, repeats, times_of
 from collmark.analysis.compare.summary import Row, summary
-from collmark.analysis.compare.verdict import EFFECT, RATE, Comparison, judge
+from collmark.analysis.compare.verdict import EFFECT, RATE, Comparison, Terms, judge
 
 
 class Floor(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,11 +106,12 @@ def compare(
     first, *rest = (times_of(table, include_unstable=include_unstable) for table in tables)
     ratios = [ratio for times in (first, *rest) for ratio in repeats(times)]
     factor = noise_floor(ratios)
+    terms = Terms(effect=effect, floor=factor or 1.0, rate=rate)
     aligned = [
         align(first, times, fits_of(table, include_unstable=include_unstable) if interpolate else ())
         for times, table in zip(rest, tables[1:], strict=True)
     ]
-    judged = iter(judge([pair for pairs, _ in aligned for pair in pairs], effect=effect, floor=factor, rate=rate))
+    judged = iter(judge([pair for pairs, _ in aligned for pair in pairs], terms))
     return Compared(
         base=base,
         others=tuple(

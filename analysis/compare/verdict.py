@@ -6,11 +6,11 @@ With s the smallest effect of interest, the band is 1/(1+s) to 1+s: effects insi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 import msgspec
-import numpy as np
 from scipy import stats
 
 from collmark.analysis.compare.align import Pair
@@ -35,6 +35,27 @@ class Verdict(StrEnum):
     """Anything else."""
 
 
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict is by.
+
+    Attributes
+    ----------
+    effect : float
+        The smallest effect of interest, as 0.05.
+    floor : float
+        Factor that a thing compared with itself stays below: a smaller effect is called neither slower nor faster.
+    rate : float
+        False discovery rate.
+    """
+
+    effect: float = EFFECT
+    floor: float = 1.0
+    rate: float = RATE
+
+
+TERMS = Terms()
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """One case of B over the same of A.
 
@@ -44,41 +65,51 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         Both sides.
     value : float
         Geometric mean of T over launches of B over that of A.
-    estimate : Estimate or None
-        The same with its 95 % interval; None where a side has one launch.
-    p_value, adjusted : float or None
-        Of the test of 1 (two-sided), and after Benjamini and Hochberg.
+    found : LogMean or None
+        Its logarithm; None where a side has one launch.
+    p_value, adjusted : float
+        Of the test of 1 (two-sided), and after Benjamini and Hochberg; 1 where a side has one launch.
     verdict : Verdict
         What it says.
-    needed : int or None
-        Launches on each side that would tell, if they scattered like these; None where it tells, or none would.
+    terms : Terms
+        By what.
     """
 
     pair: Pair
     value: float
-    estimate: Estimate | None
-    p_value: float | None
-    adjusted: float | None
+    found: LogMean | None
+    p_value: float = 1.0
+    adjusted: float = 1.0
     verdict: Verdict
-    needed: int | None = None
+    terms: Terms
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The ratio with its 95 % interval; None where a side has one launch."""
+        return None if self.found is None else self.found.interval(LEVEL)
+
+    @property
+    def needed(self) -> int | None:
+        """Launches on each side that would tell, if they scattered like these; None where it tells, or none would."""
+        if self.found is None or self.verdict is not Verdict.CANNOT_TELL:
+            return None
+        # How far adjusted p-values lie above the others depends on all pairs: as now.
+        times = self.adjusted / self.p_value if self.p_value else 1.0
+        return launches_to_decide(
+            self.found,
+            lambda one: decide(one, min(1.0, times * p_value(one)), self.terms) is not Verdict.CANNOT_TELL,
+        )
 
 
-def judge(
-    pairs: Sequence[Pair], *, effect: float = EFFECT, floor: float | None = None, rate: float = RATE
-) -> list[Comparison]:
+def judge(pairs: Sequence[Pair], terms: Terms = TERMS) -> list[Comparison]:
     """Return the verdict on each pair.
 
     Parameters
     ----------
     pairs : sequence of Pair
         All that are compared at once: the false discovery rate is over them.
-    effect : float
-        The smallest effect of interest, as 0.05.
-    floor : float, optional
-        Factor above 1 that a thing compared with itself stays below: a smaller effect is called neither slower nor
-        faster.
-    rate : float
-        False discovery rate.
+    terms : Terms
+        By what.
 
     Notes
     -----
@@ -86,13 +117,20 @@ def judge(
     57(1), over all pairs with an interval.
     """
     found = [log_ratio(pair.b.seconds_L, pair.a.seconds_L) for pair in pairs]
-    p_values = [None if one is None else p_value(one) for one in found]
-    known = [p for p in p_values if p is not None]
-    adjusted = iter(stats.false_discovery_control(known) if known else ())
-    return [
-        _compare(pair, one, p, None if p is None else float(next(adjusted)), effect=effect, floor=floor, rate=rate)
-        for pair, one, p in zip(pairs, found, p_values, strict=True)
-    ]
+    p_values = [p_value(one) for one in found if one is not None]
+    known = iter(zip(p_values, stats.false_discovery_control(p_values) if p_values else (), strict=True))
+    return [_compare(pair, one, terms, known) for pair, one in zip(pairs, found, strict=True)]
+
+
+def _compare(pair: Pair, found: LogMean | None, terms: Terms, known: Iterator[tuple[float, float]]) -> Comparison:
+    value = statistics.geometric_mean(pair.b.seconds_L) / statistics.geometric_mean(pair.a.seconds_L)
+    if found is None:
+        return Comparison(pair=pair, value=value, found=None, verdict=Verdict.CANNOT_TELL, terms=terms)
+    p, adjusted = map(float, next(known))
+    verdict = decide(found, adjusted, terms)
+    return Comparison(
+        pair=pair, value=value, found=found, p_value=p, adjusted=adjusted, verdict=verdict, terms=terms
+    )  # fmt: skip
 
 
 def p_value(found: LogMean) -> float:
@@ -102,51 +140,12 @@ def p_value(found: LogMean) -> float:
     return float(2 * stats.t.sf(abs(found.centre) / found.error, found.degrees))
 
 
-def decide(
-    found: LogMean, adjusted: float, *, effect: float = EFFECT, floor: float | None = None, rate: float = RATE
-) -> Verdict:
+def decide(found: LogMean, adjusted: float, terms: Terms = TERMS) -> Verdict:
     """Return the verdict on a ratio whose test has an adjusted p-value."""
-    band, least = math.log1p(effect), math.log(max(1 + effect, floor or 1.0))
+    band, least = math.log1p(terms.effect), math.log(max(1 + terms.effect, terms.floor))
     half = float(stats.t.ppf((1 + LEVEL) / 2, found.degrees)) * found.error
     if abs(found.centre) + half <= band:
         return Verdict.NO_EVIDENCE
-    if adjusted <= rate and abs(found.centre) > least:
+    if adjusted <= terms.rate and abs(found.centre) > least:
         return Verdict.SLOWER if found.centre > 0 else Verdict.FASTER
     return Verdict.CANNOT_TELL
-
-
-def _compare(
-    pair: Pair,
-    found: LogMean | None,
-    p: float | None,
-    adjusted: float | None,
-    *,
-    effect: float,
-    floor: float | None,
-    rate: float,
-) -> Comparison:
-    value = float(np.exp(np.log(pair.b.seconds_L).mean() - np.log(pair.a.seconds_L).mean()))
-    if found is None or p is None or adjusted is None:
-        return Comparison(
-            pair=pair, value=value, estimate=None, p_value=None, adjusted=None, verdict=Verdict.CANNOT_TELL
-        )
-    verdict = decide(found, adjusted, effect=effect, floor=floor, rate=rate)
-    needed = None
-    if verdict is Verdict.CANNOT_TELL:
-        # How far adjusted p-values lie above the others depends on all pairs: as now.
-        times = adjusted / p if p else 1.0
-        needed = launches_to_decide(
-            found,
-            lambda one: (
-                decide(one, times * p_value(one), effect=effect, floor=floor, rate=rate) is not Verdict.CANNOT_TELL
-            ),
-        )
-    return Comparison(
-        pair=pair,
-        value=value,
-        estimate=found.interval(LEVEL),
-        p_value=p,
-        adjusted=adjusted,
-        verdict=verdict,
-        needed=needed,
-    )

@@ -11,7 +11,7 @@ from scipy import stats
 
 from collmark.analysis.compare.align import Pair
 from collmark.analysis.compare.side import Times
-from collmark.analysis.compare.verdict import EFFECT, Comparison, judge
+from collmark.analysis.compare.verdict import EFFECT, Comparison, Terms, judge
 
 LAUNCHES, LAUNCH_SD = 5, 0.02
 REPETITIONS, WITHIN_SD = 200, 0.05
@@ -36,7 +36,7 @@ def pairs_of(ratio_C: Sequence[float], generator: np.random.Generator, *, repeti
 
 def single(pairs: Sequence[Pair], **options: float) -> list[Comparison]:
     """Return what each pair comes to when it is compared alone."""
-    return [judge([pair], **options)[0] for pair in pairs]
+    return [judge([pair], Terms(**options))[0] for pair in pairs]
 
 
 def theory(ratio: float, *, effect: float = EFFECT, steps: int = 200) -> float:

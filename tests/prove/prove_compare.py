@@ -27,7 +27,7 @@ from tests.prove.compare_draws import (  # noqa: E402
 )
 
 from collmark import __version__  # noqa: E402
-from collmark.analysis.compare.verdict import EFFECT, RATE, Verdict, judge  # noqa: E402
+from collmark.analysis.compare.verdict import EFFECT, RATE, Terms, Verdict, judge  # noqa: E402
 
 KEPT = ROOT / "docs" / "proof" / "compare.md"
 DRAWS = 20_000
@@ -91,7 +91,7 @@ def main() -> int:
     same, falsely = [], []
     for effect in (FINE, EFFECT):
         of_families = [
-            sum(one.verdict in CALLED for one in judge(pairs_of([1.0] * FAMILY, generator), effect=effect))
+            sum(one.verdict in CALLED for one in judge(pairs_of([1.0] * FAMILY, generator), Terms(effect=effect)))
             for _family in range(draws // FAMILY)
         ]
         falsely.append(sum(of_families) / (len(of_families) * FAMILY))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.prove.compare_draws import REPETITIONS, pairs_of, single, theory
 
-from collmark.analysis.compare.verdict import Verdict, judge
+from collmark.analysis.compare.verdict import Terms, Verdict, judge
 
 DRAWS = 400
 CALLED = (Verdict.SLOWER, Verdict.FASTER)
@@ -29,7 +29,7 @@ def test_theory_is_what_it_should_be_at_its_ends() -> None:
 @pytest.mark.parametrize("effect", [0.001, 0.05])
 def test_of_a_thing_with_itself_hardly_anything_is_called(effect: float) -> None:
     generator = np.random.default_rng(2)
-    families = [judge(pairs_of([1.0] * 60, generator), effect=effect) for _family in range(20)]
+    families = [judge(pairs_of([1.0] * 60, generator), Terms(effect=effect)) for _family in range(20)]
     assert sum(one.verdict in CALLED for own in families for one in own) / 1200 <= 0.05
 
 
