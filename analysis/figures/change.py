@@ -42,14 +42,16 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     labels = []
     for position, (other, own) in enumerate(rows.groupby("other", sort=False)):
         shade = NAMED[contrast.SHADES[(position + 1) % len(contrast.SHADES)]].light
-        marks.draw_whiskers(panel, own["nbytes"], own["ratio"], own["ratio_lower"], own["ratio_upper"], shade)
+        ends = (own["ratio_lower"], own["ratio_upper"])
+        name = f"{other} / {own['base'].iloc[0]}"
+        marks.draw_whiskers(panel, own["nbytes"], own["ratio"], *ends, shade, name=name)
         for verdict, some in own.groupby("verdict", sort=False):
             face = GROUND.light if verdict in HOLLOW else shade
             sns.scatterplot(
                 some, x="nbytes", y="ratio", ax=panel, facecolor=face, edgecolor=shade, linewidth=1.3,
                 marker=SHAPES[Verdict(verdict)], s=marks.POINT, zorder=3, legend=False,
             )  # fmt: skip
-        labels.append((float(own["ratio"].iloc[-1]), f"{other} / {own['base'].iloc[0]}"))
+        labels.append((float(own["ratio"].iloc[-1]), name))
     panel.set_ylabel("T / T")
     panel.set_xlabel("nbytes")
     marks.end_labels(panel, labels)

@@ -49,11 +49,13 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     labels = []
     for position, (other, own) in enumerate(rows.groupby("other", sort=False)):
         shade, shape = NAMED[SHADES[position % len(SHADES)]].light, SHAPES[position % len(SHAPES)]
-        marks.draw_whiskers(panel, own["nbytes"], own["ratio"], own["ratio_lower"], own["ratio_upper"], shade)
+        limits = (own["ratio_lower"], own["ratio_upper"])
+        name = f"{other} / {own['base'].iloc[0]}"
+        marks.draw_whiskers(panel, own["nbytes"], own["ratio"], *limits, shade, name=name)
         sns.scatterplot(
             own, x="nbytes", y="ratio", ax=panel, color=shade, marker=shape, s=marks.POINT, zorder=3, legend=False
         )
-        labels.append((float(own["ratio"].iloc[-1]), f"{other} / {own['base'].iloc[0]}"))
+        labels.append((float(own["ratio"].iloc[-1]), name))
     panel.set_ylabel("T / T")
     panel.set_xlabel("nbytes")
     marks.end_labels(panel, labels)
