@@ -42,25 +42,27 @@ def contrast(table: pd.DataFrame) -> Figure:
 def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     size_axis(panel, table["nbytes"].min(), table["nbytes"].max())
     panel.set_yscale("log")
-    least, most = _ends(table)
+    least, most = ends(table)
     panel.set_ylim(least, most)
     ratio_axis(panel.yaxis, most, least)
     panel.axhline(1.0, color=AXIS.light, linewidth=1.0, zorder=1)
     labels = []
     for position, (other, own) in enumerate(rows.groupby("other", sort=False)):
         shade, shape = NAMED[SHADES[position % len(SHADES)]].light, SHAPES[position % len(SHAPES)]
-        marks.draw_whiskers(panel, own["nbytes"], own["ratio"], own["ratio_lower"], own["ratio_upper"], shade)
+        limits = (own["ratio_lower"], own["ratio_upper"])
+        name = f"{other} / {own['base'].iloc[0]}"
+        marks.draw_whiskers(panel, own["nbytes"], own["ratio"], *limits, shade, name=name)
         sns.scatterplot(
             own, x="nbytes", y="ratio", ax=panel, color=shade, marker=shape, s=marks.POINT, zorder=3, legend=False
         )
-        labels.append((float(own["ratio"].iloc[-1]), f"{other} / {own['base'].iloc[0]}"))
+        labels.append((float(own["ratio"].iloc[-1]), name))
     panel.set_ylabel("T / T")
     panel.set_xlabel("nbytes")
     marks.end_labels(panel, labels)
     marks.say_marker(panel, rows)
 
 
-def _ends(table: pd.DataFrame) -> tuple[float, float]:
+def ends(table: pd.DataFrame) -> tuple[float, float]:
     """Return the ratios at the ends of the axis: all points, most whiskers and 1 lie within."""
     points = np.log(table["ratio"])
     lower, upper = (np.log(table[name].where(table[name] > 0)) for name in ("ratio_lower", "ratio_upper"))

@@ -9,7 +9,7 @@ import msgspec
 import pandas as pd
 from matplotlib.figure import Figure
 
-from collmark.analysis.figures import bandwidth, contrast, last_rank, launches, prior, residuals, tails, times
+from collmark.analysis.figures import bandwidth, change, contrast, last_rank, launches, prior, residuals, tails, times
 from collmark.core.registry import Registry
 
 
@@ -45,6 +45,7 @@ _ROWS = (
     _row("residuals", residuals, residuals.residuals),
     _row("prior", prior, prior.prior),
     _row("contrast", contrast, contrast.contrast),
+    _row("change", change, change.change),
     _row("launches", launches, launches.launches),
     _row("tails", tails, tails.tails),
     _row("last-rank", last_rank, last_rank.last_rank),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -13,9 +16,13 @@ from matplotlib.figure import Figure
 from collmark.analysis.figures.axis import limits
 from collmark.analysis.figures.palette import GROUND, INK, MARKERS, MUTED, NAMED
 from collmark.analysis.figures.sheet import PANEL, SMALL, blank, folded, height_of, sheet, themed
+from collmark.core.errors import one_line
+from collmark.core.units import format_nbytes
 
 Scale = Callable[[pd.DataFrame, str], pd.Series]
 """(rows, column in seconds) to what is drawn on the y axis."""
+
+FloatArray = npt.NDArray[np.float64]
 
 MICRO = 1e6
 
@@ -34,6 +41,29 @@ DASHES = {"inside": "-", "outside": (0, (4, 3))}
 STEPS = 48
 LONGEST_WHISKER = 2.0
 """Factor beyond the points up to which whiskers widen the axis; longer ones leave the panel."""
+
+
+class Readout(msgspec.Struct, frozen=True, kw_only=True):
+    """A point that can be read out.
+
+    Attributes
+    ----------
+    x, y : float
+        Where it lies, in units of the view box.
+    words : str
+        What it is: size, value, interval, curve.
+    at : float
+        Its place on the x axis.
+    """
+
+    x: float
+    y: float
+    words: str
+    at: float
+
+
+_READ: WeakKeyDictionary[Axes, list[tuple[str, FloatArray]]] = WeakKeyDictionary()
+"""What was drawn on each panel: name, and rows of size, value and both ends."""
 
 
 def by_panel(
@@ -104,7 +134,8 @@ def draw_points(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
             medians, x=SIZED, y="y", ax=panel, color=shade, alpha=PALE, s=12, marker=shape, linewidth=0, legend=False
         )
     means = own.assign(y=scale(own, "center"))
-    draw_whiskers(panel, own[SIZED], means["y"], scale(own, "center_lower"), scale(own, "center_upper"), shade)
+    ends = (scale(own, "center_lower"), scale(own, "center_upper"))
+    draw_whiskers(panel, own[SIZED], means["y"], *ends, shade, name=str(rows["curve"].iloc[0]))
     is_hollow = means["case_status"].isin(HOLLOW)
     for some, face in ((means[~is_hollow], shade), (means[is_hollow], GROUND.light)):
         panel.scatter(
@@ -121,7 +152,7 @@ def draw_points(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
 
 
 def draw_whiskers(
-    panel: Axes, sizes: pd.Series, values: pd.Series, lower: pd.Series, upper: pd.Series, shade: str
+    panel: Axes, sizes: pd.Series, values: pd.Series, lower: pd.Series, upper: pd.Series, shade: str, *, name: str
 ) -> None:
     """Draw intervals, and an arrow at the edge of a panel, whose limits are final, where one or its value lies beyond.
 
@@ -133,7 +164,10 @@ def draw_whiskers(
         Where each stands, its value, and both ends, which may be NaN.
     shade : str
         Its colour.
+    name : str
+        What the values are of, where they are read out.
     """
+    _READ.setdefault(panel, []).append((name, pd.concat([sizes, values, lower, upper], axis=1).to_numpy(np.float64)))
     panel.vlines(sizes, lower, upper, color=shade, linewidth=1.4, zorder=2.5)
     ends, (low, high) = pd.concat([values, lower, upper], axis=1), panel.get_ylim()
     for is_beyond, edge, arrow in ((ends.min(axis=1) < low, 0.015, "v"), (ends.max(axis=1) > high, 0.985, "^")):
@@ -142,6 +176,28 @@ def draw_whiskers(
                 sizes[is_beyond], np.full(is_beyond.sum(), edge), s=POINT, marker=arrow, color=shade, linewidth=0,
                 zorder=4, transform=panel.get_xaxis_transform(), clip_on=False,
             )  # fmt: skip
+
+
+def readouts(figure: Figure) -> list[Readout]:
+    """Return the points of a figure whose values were drawn with their intervals, from left to right."""
+    found = []
+    for panel in figure.axes:
+        (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
+        for name, points in _READ.get(panel, ()):
+            for nbytes, value, lower, upper in points:
+                if left <= nbytes <= right and low <= value <= high:
+                    x, y = panel.transData.transform((nbytes, value))
+                    least, most = sorted((lower, upper))  # of a rate, the end that is drawn last is the lower one
+                    ends = f" [{_digits(least)}, {_digits(most)}]" if np.isfinite(lower + upper) else ""
+                    what = f"{panel.get_ylabel()} {_digits(value)}{ends}"
+                    words = f"{format_nbytes(int(nbytes))}: {what}{', ' if name else ''}{name}"
+                    place = {"x": round(float(x), 1), "y": round(float(figure.bbox.height - y), 1)}
+                    found.append(Readout(**place, words=one_line(words), at=float(nbytes)))
+    return sorted(found, key=lambda one: one.x)
+
+
+def _digits(value: float) -> str:
+    return f"{float(f'{value:.3g}'):.12g}"
 
 
 def is_modelled(rows: pd.DataFrame) -> bool:

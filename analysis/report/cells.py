@@ -38,7 +38,8 @@ def nbytes_cells(quantity: Quantity | None) -> tuple[Cell, Cell]:
     """Return a fitted size and its interval."""
     value, interval = quantity_cells(about_nbytes, quantity)
     if quantity is not None and quantity.estimate is not None:
-        interval = Cell(text=nbytes_interval(quantity.estimate.lower, quantity.estimate.upper), mark=Mark.MUTED)
+        ends = (quantity.estimate.lower, quantity.estimate.upper)
+        interval = Cell(text=nbytes_interval(*ends), mark=Mark.MUTED, values=ends)
     return value, interval
 
 
@@ -47,8 +48,9 @@ def value_cells(write: Callable[[float], str], value: float, lower: float, upper
     if not math.isfinite(value):
         return Cell(text=ABSENT), Cell(text=ABSENT, mark=Mark.MUTED)
     if not (math.isfinite(lower) and math.isfinite(upper)):
-        return Cell(text=write(value)), Cell(text=ABSENT, mark=Mark.MUTED)
-    return Cell(text=write(value)), Cell(text=f"[{write(lower)}, {write(upper)}]", mark=Mark.MUTED)
+        return Cell(text=write(value), values=(value,)), Cell(text=ABSENT, mark=Mark.MUTED)
+    interval = Cell(text=f"[{write(lower)}, {write(upper)}]", mark=Mark.MUTED, values=(lower, upper))
+    return Cell(text=write(value), values=(value,)), interval
 
 
 def quantity_cells(write: Callable[[float], str], quantity: Quantity | None) -> tuple[Cell, Cell]:

@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from collmark.analysis.figures.marks import Readout
+
 
 class Mark(StrEnum):
     """What a cell or a line means, for its colour; its word says the same."""
@@ -52,12 +54,15 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         Name of the section, claim or table that it leads to; empty for none.
     span : Span or None
         Drawn in place of the text in HTML.
+    values : tuple of float
+        The number, or the two ends of the interval, in SI units and all digits; empty where the text is no number.
     """
 
     text: str = ""
     mark: Mark = Mark.NONE
     anchor: str = ""
     span: Span | None = None
+    values: tuple[float, ...] = ()
 
 
 class Heading(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,9 +115,18 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
-    """One panel of a picture: its SVG, made by :func:`collmark.analysis.figures.svg.to_svg`."""
+    """One panel of a picture.
+
+    Attributes
+    ----------
+    svg : str
+        Made by :func:`collmark.analysis.figures.svg.to_svg`.
+    points : tuple of Readout
+        What can be read out, from left to right.
+    """
 
     svg: str
+    points: tuple[Readout, ...] = ()
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):

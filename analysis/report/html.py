@@ -1,4 +1,4 @@
-"""Sections as one HTML file that needs nothing else: no script, no request, both themes, paper."""
+"""Sections as one HTML file that needs nothing else: no request, both themes, paper; whole without its script too."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import jinja2
 import markupsafe
 import msgspec
 
+from collmark.analysis.figures.marks import Readout
 from collmark.analysis.figures.palette import variables
 from collmark.analysis.report.content import Block, Section, Span, Table
 from collmark.analysis.report.sections.first import ANCHOR as FIRST
@@ -21,6 +22,8 @@ from collmark.core.errors import one_line
 LOG_ROOM = 0.08
 """Share of a column's axis that stays free at its ends."""
 SPAN_WIDTH = 90.0
+SI_UNITS = {"µs": "s", "GB/s": "B/s"}
+"""What the numbers behind a cell are in, by the unit in which they are shown; of all others it is the same."""
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,13 +47,14 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 def to_html(sections: Sequence[Section], page: Page) -> str:
     """Return a page; equal sections give equal bytes."""
     template = _environment().get_template("report.html.j2")
-    style = _style()
-    sources = f"style-src 'sha256-{_digest(style)}'; img-src data:"
+    style, script = _style(), _script()
+    sources = f"style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; img-src data:"
     return template.render(
         page=page,
         first=[section for section in sections if section.anchor == FIRST],
         rest=[section for section in sections if section.anchor != FIRST],
         style=markupsafe.Markup(style),  # noqa: S704 - our own file
+        script=markupsafe.Markup(script),  # noqa: S704 - our own file
         policy=f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'",
     )
 
@@ -63,8 +67,16 @@ def _digest(text: str) -> str:
 def _style() -> str:
     css = files("collmark.analysis.report").joinpath("templates/report.css").read_text(encoding="utf-8")
     light, dark = variables("light"), variables("dark")
-    dark_root = f"@media screen and (prefers-color-scheme:dark){{:root{{color-scheme:dark;{dark}}}}}"
-    return f"\n:root{{color-scheme:light;{light}}}{dark_root}\n{css}"
+    by_system = (
+        f"@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}"
+    )
+    chosen = f"@media screen{{:root[data-theme=dark]{{color-scheme:dark;{dark}}}}}"
+    return f"\n:root{{color-scheme:light;{light}}}{by_system}{chosen}\n{css}"
+
+
+@cache
+def _script() -> str:
+    return files("collmark.analysis.report").joinpath("templates/report.js").read_text(encoding="utf-8")
 
 
 @cache
@@ -80,7 +92,10 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["drawn"] = _drawn
     environment.filters["axes"] = _axes
+    environment.filters["numbers"] = _numbers
+    environment.filters["json"] = _json
     environment.globals["places"] = span_places
+    environment.globals["si"] = SI_UNITS
     environment.tests["block"] = _is_block
     return environment
 
@@ -97,6 +112,18 @@ def _is_block(block: Block, kind: str) -> bool:
 def _drawn(svg: str) -> markupsafe.Markup:
     """Let a picture through as it is: its text was escaped when it was written as XML."""
     return markupsafe.Markup(svg)  # noqa: S704
+
+
+def _numbers(values: Sequence[float]) -> str:
+    """Return numbers in full digits, for a script to read."""
+    return " ".join(f"{value!r}" for value in values)
+
+
+def _json(points: Sequence[Readout]) -> markupsafe.Markup:
+    """Return points for an attribute in single quotes: half as long as one whose double quotes are escaped."""
+    text = msgspec.json.encode([msgspec.structs.astuple(point) for point in points]).decode()
+    escaped = text.replace("&", "&amp;").replace("'", "&#39;").replace("<", "&lt;")
+    return markupsafe.Markup(escaped)  # noqa: S704
 
 
 Axis = tuple[float, float]

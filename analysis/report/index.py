@@ -19,6 +19,7 @@ from collmark.analysis.report.sections.fits import fits
 from collmark.analysis.report.sections.prior import prior
 from collmark.analysis.report.sections.ragged import ragged
 from collmark.analysis.report.sections.ranks import ranks
+from collmark.analysis.report.sections.runs import runs
 from collmark.analysis.report.sections.stability import launches, tails
 from collmark.analysis.report.sections.warnings import warnings
 from collmark.analysis.report.sections.where import where
@@ -46,6 +47,7 @@ SECTIONS = Registry(
     [
         ("summary", Part(build=first, in_ticket=True)),
         ("where", Part(build=where, in_ticket=True)),
+        ("runs", Part(build=runs, in_ticket=True)),
         ("curves", Part(build=curves)),
         ("fits", Part(build=fits, in_ticket=True)),
         ("prior", Part(build=prior)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from collmark.analysis.figures.index import FIGURES
+from collmark.analysis.figures.marks import readouts
 from collmark.analysis.figures.place import panels
 from collmark.analysis.figures.svg import to_svg
 from collmark.analysis.report.content import Drawing, Panel
@@ -43,7 +44,8 @@ def picture(name: str, table: pd.DataFrame, numbers: str, anchor: str = "", most
         if number == most:
             break
         label = f"{panel}: {title}. The numbers stand in table {numbers}."
-        drawn.append(Panel(svg=to_svg(row.draw(own), f"{anchor}-{number}", label)))
+        figure = row.draw(own)
+        drawn.append(Panel(svg=to_svg(figure, f"{anchor}-{number}", label), points=tuple(readouts(figure))))
     caption = row.caption(table)
     if len(titles) > most:
         caption += f" The first {most} of {len(titles)} panels; the table holds all."

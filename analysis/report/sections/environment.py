@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from collmark.analysis.facts import facts_of
 from collmark.analysis.report.cells import name_heading, texts
 from collmark.analysis.report.content import Block, Section, Table, Text
 from collmark.analysis.report.material import Material
-from collmark.core.units import GIB
 
 ABSENT = "not set"
 MOST_PLACES = 6
@@ -70,18 +70,5 @@ def _told(material: Material) -> Iterator[tuple[str, str, str, str]]:
     several = len(material.results) > 1
     for one in material.results:
         prefix = f"{material.names[one.name]} " if several else ""
-        for launch in one.run.launches:
-            place = f"{prefix}launch {launch.id}"
-            for name, value in launch.libraries.items():
-                yield "launch", place, name, value
-            yield "launch", place, "scheduling class", launch.scheduling
-            yield "launch", place, "timing loop", launch.timer.loop
-            for name, value in launch.environment.items():
-                yield "launch", place, f"${name}", value
-            for host in launch.hosts:
-                spot = f"{place} {host.name}"
-                yield "host", spot, "processor", host.cpu
-                yield "host", spot, "system", host.system
-                yield "host", spot, "cores for a rank", f"{host.cores}"
-                yield "host", spot, "memory", f"{host.memory / GIB:.1f} GiB" if host.memory else "unknown"
-                yield "host", spot, "governor", host.governor or "unknown"
+        for fact in facts_of(one.run):
+            yield fact.kind, f"{prefix}launch {fact.launch} {fact.host}".rstrip(), fact.name, fact.value

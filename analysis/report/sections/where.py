@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from collmark.analysis.report.cells import name_heading, texts
-from collmark.analysis.report.content import Block, Section, Table, Text
+from collmark.analysis.report.content import Section, Table
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.sentences import placement_words
 from collmark.analysis.results import Results
@@ -25,13 +25,9 @@ def where(material: Material) -> Section | None:
         return None
     headings = ("", *(material.names[one.name] for one in material.results))
     rows = tuple(texts(name, *(told(one) or NOTHING for one in material.results)) for name, told in FACTS.items())
-    blocks: list[Block] = []
-    if len(material.results) > 1:
-        words = f"{len(material.results)} runs stand side by side; this report gives no verdict on how they compare."
-        blocks.append(Text(words=words))
     caption = "One column a run. Evidence: what the tier is derived from; nothing about a link is assumed."
-    blocks.append(Table(anchor="where-table", caption=caption, headings=tuple(map(name_heading, headings)), rows=rows))
-    return Section(anchor=ANCHOR, title="What and where", question="May I compare this?", blocks=tuple(blocks))
+    table = Table(anchor="where-table", caption=caption, headings=tuple(map(name_heading, headings)), rows=rows)
+    return Section(anchor=ANCHOR, title="What and where", question="May I compare this?", blocks=(table,))
 
 
 def _listed(words: Iterable[str]) -> str:

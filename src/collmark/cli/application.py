@@ -9,11 +9,13 @@ import typer
 
 from collmark import __version__
 from collmark.cli.claims import claims
+from collmark.cli.compare import compare
 from collmark.cli.demo import demo
 from collmark.cli.export import export
 from collmark.cli.faults import STATUS_WORDS
 from collmark.cli.fit import fit
 from collmark.cli.grammar import SETTINGS, Command, Group, summary, terminal_of, with_examples
+from collmark.cli.history import history
 from collmark.cli.import_ import import_logs
 from collmark.cli.list import list_runs
 from collmark.cli.noise import noise
@@ -34,6 +36,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": import_logs,
     "fit": fit,
     "claims": claims,
+    "compare": compare,
+    "history": history,
     "report": report,
     "export": export,
     "schema": schema,

@@ -10,7 +10,7 @@ import msgspec
 
 __all__ = ["Estimate", "Mean", "Replication"]
 
-Replication: TypeAlias = Literal["launches", "repetitions", "windows", "gaps"]
+Replication: TypeAlias = Literal["launches", "repetitions", "windows", "gaps", "runs"]
 
 _TICK_LIMITED = ", tick-limited"
 

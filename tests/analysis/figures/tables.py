@@ -9,6 +9,8 @@ import pandas as pd
 from msgspec.structs import replace
 from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of, times
 
+from collmark.analysis.compare.compare import compare
+from collmark.analysis.compare.side import Side
 from collmark.analysis.contrasts import contrasts
 from collmark.analysis.costs.prior import with_prior
 from collmark.analysis.figures.drawn import with_fits
@@ -16,6 +18,7 @@ from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.rank_shares import rank_shares
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fits, fit_frame
+from collmark.analysis.report.sections.runs import drawn_changes
 from collmark.analysis.results import Results
 from collmark.core.case import Cadence
 from collmark.core.operation_table import OPERATIONS
@@ -131,6 +134,11 @@ def table_for(figure: str, results: Results) -> pd.DataFrame:
     """Return the table that a figure of the index draws from."""
     if figure == "contrast":
         return placed(contrasts(drawn_of(streamed(results))), most_curves=1)
+    if figure == "change":
+        slower = replace(results, name="b", records=[times(record, 1.1) for record in results.records])
+        changes = drawn_changes(compare(Side(name="a", results=(results,)), [Side(name="b", results=(slower,))]))
+        assert changes is not None
+        return changes
     if figure == "tails":
         return repetitions_of()
     if figure == "prior":

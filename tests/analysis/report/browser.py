@@ -169,7 +169,9 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:  # noqa: ANN401 - whatever the page answers
         """Return the value of an expression on the page."""
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)[
+            "result"
+        ].get("value")
 
     def look(self, width: int, height: int, theme: str = "light", media: str = "screen") -> None:
         """Set size, theme and medium of the page."""

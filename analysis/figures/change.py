@@ -1,0 +1,89 @@
+"""Time of a run over time of another, against size: beyond the band of the smallest effect of interest it matters."""
+
+from __future__ import annotations
+
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from collmark.analysis.compare.verdict import Verdict
+from collmark.analysis.figures import contrast, marks
+from collmark.analysis.figures.axis import ratio_axis, size_axis
+from collmark.analysis.figures.palette import AXIS, BAND, GROUND, NAMED
+from collmark.analysis.figures.words import BEYOND, slower_words
+from collmark.core.units import format_nbytes
+
+NEEDS = (*contrast.NEEDS, "effect", "verdict")
+SHAPES = {Verdict.SLOWER: "v", Verdict.FASTER: "^", Verdict.NO_EVIDENCE: "o", Verdict.CANNOT_TELL: "o"}
+HOLLOW = (Verdict.CANNOT_TELL,)
+
+
+def change(table: pd.DataFrame) -> Figure:
+    """Draw T of other runs over T of the first against nbytes, on a ratio axis about 1, a panel per series.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With the columns `NEEDS`, a row a comparison (:mod:`collmark.analysis.compare`), placed.
+    """
+    return marks.by_panel(marks.sized(table), _draw, "nothing of a size was compared", size=(400.0, 230.0))
+
+
+def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
+    size_axis(panel, table["nbytes"].min(), table["nbytes"].max())
+    panel.set_yscale("log")
+    least, most = contrast.ends(table)
+    panel.set_ylim(least, most)
+    ratio_axis(panel.yaxis, most, least)
+    band = 1 + float(rows["effect"].iloc[0])
+    panel.axhspan(1 / band, band, color=BAND.light, zorder=0)
+    panel.axhline(1.0, color=AXIS.light, linewidth=1.0, zorder=1)
+    labels = []
+    for position, (other, own) in enumerate(rows.groupby("other", sort=False)):
+        shade = NAMED[contrast.SHADES[(position + 1) % len(contrast.SHADES)]].light
+        ends = (own["ratio_lower"], own["ratio_upper"])
+        name = f"{other} / {own['base'].iloc[0]}"
+        marks.draw_whiskers(panel, own["nbytes"], own["ratio"], *ends, shade, name=name)
+        for verdict, some in own.groupby("verdict", sort=False):
+            face = GROUND.light if verdict in HOLLOW else shade
+            sns.scatterplot(
+                some, x="nbytes", y="ratio", ax=panel, facecolor=face, edgecolor=shade, linewidth=1.3,
+                marker=SHAPES[Verdict(verdict)], s=marks.POINT, zorder=3, legend=False,
+            )  # fmt: skip
+        labels.append((float(own["ratio"].iloc[-1]), name))
+    panel.set_ylabel("T / T")
+    panel.set_xlabel("nbytes")
+    marks.end_labels(panel, labels)
+    marks.say_marker(panel, rows)
+
+
+def title(table: pd.DataFrame) -> str:
+    """Return what the picture says."""
+    rows = marks.sized(table)
+    if rows.empty:
+        return "Nothing of a size was compared"
+    return "; ".join(_words(name, own) for name, own in rows.groupby("other", sort=False))
+
+
+def _words(name: object, rows: pd.DataFrame) -> str:
+    counts = ", ".join(f"{int((rows['verdict'] == verdict).sum())} {verdict}" for verdict in Verdict)
+    words = f"{name} against {rows['base'].iloc[0]}: {counts}"
+    slower = rows[rows["verdict"] == Verdict.SLOWER]
+    if slower.empty:
+        return words
+    worst = slower.loc[slower["ratio"].idxmax()]
+    where = f"{worst['panel']} at {format_nbytes(int(worst['nbytes']))}"
+    return f"{words}; slowest: {where}, {slower_words(worst['ratio'])}"
+
+
+def caption(table: pd.DataFrame) -> str:
+    """Return what the marks are."""
+    effect = 100 * float(table["effect"].iloc[0])
+    counts = sorted(table["contrast_launches"].unique())
+    over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return (
+        f"T over T of the first run; whisker: 95 % over {over} launches a side (Welch); {BEYOND}. Band: the smallest "
+        f"effect of interest, {effect:g} %. Triangle down: slower; up: faster; dot: no evidence of an effect, the "
+        "whisker lies in the band; hollow: cannot tell."
+    )

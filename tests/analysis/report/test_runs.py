@@ -1,0 +1,59 @@
+"""Two runs in one report: what changed, case by case, where there is something to compare."""
+
+from __future__ import annotations
+
+import msgspec
+from tests.analysis.made import curve, noisy, results_of, times
+
+from collmark.analysis.report.content import Drawing, Table, Text
+from collmark.analysis.report.index import SECTIONS
+from collmark.analysis.report.material import gather
+from collmark.analysis.results import Results
+from collmark.core.record import Record
+
+
+def named(records: list[Record], name: str) -> Results:
+    made = results_of(records, name)
+    return msgspec.structs.replace(made, run=msgspec.structs.replace(made.run, label=name))
+
+
+def test_what_changed_is_counted_drawn_and_listed_worst_first() -> None:
+    before = noisy(curve(levels=(0.99, 1.0, 1.01)), sd=0.005)
+    after = [times(record, 1.3 if record.case.nbytes > 1 << 20 else 1.0) for record in before]
+    section = SECTIONS["runs"].build(gather([named(before, "before"), named(after, "after")]))
+    assert section is not None
+    text, counts, drawing, table = section.blocks
+    assert isinstance(text, Text)
+    assert text.lead == "after against before."
+    assert isinstance(counts, Table)
+    assert [[cell.text for cell in row[1:]] for row in counts.rows] == [
+        ["all_reduce", "up to 4 KiB", "0", "0", "5", "0", "1.00 to 1.00"],
+        ["all_reduce", "to 1 MiB", "0", "0", "4", "0", "1.00 to 1.00"],
+        ["all_reduce", "above 1 MiB", "3", "0", "0", "0", "1.30 to 1.30"],
+    ]
+    assert isinstance(drawing, Drawing)
+    assert drawing.title.startswith("after against before: 3 slower, 0 faster, 9 no evidence, 0 cannot tell; slowest:")
+    assert isinstance(table, Table)
+    assert [row[-1].text for row in table.rows] == ["slower"] * 3 + ["no evidence"] * 9
+
+
+def test_of_three_runs_two_stand_against_the_first() -> None:
+    runs = [named(noisy(curve(), seed=seed), name) for seed, name in enumerate(("a", "b", "c"))]
+    section = SECTIONS["runs"].build(gather(runs))
+    assert section is not None
+    assert [block.lead for block in section.blocks if isinstance(block, Text)] == ["b against a.", "c against a."]
+
+
+def test_runs_that_share_no_case_are_not_compared() -> None:
+    one, other = named(curve("all_reduce"), "a"), named(curve("all_gather"), "b")
+    assert SECTIONS["runs"].build(gather([one, other])) is None
+    assert SECTIONS["runs"].build(gather([one])) is None
+
+
+def test_cases_that_are_in_one_run_only_are_told_with_the_reason() -> None:
+    one, other = named(curve("all_reduce"), "a"), named([*curve("all_reduce"), *curve("broadcast")], "b")
+    section = SECTIONS["runs"].build(gather([one, other]))
+    assert section is not None
+    words = section.blocks[0]
+    assert isinstance(words, Text)
+    assert words.words == "Differs: nothing that was recorded. 12 cases not compared (broadcast: no broadcast there)."
