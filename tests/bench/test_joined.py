@@ -212,7 +212,7 @@ def test_a_launcher_is_seen_through_a_shell(tmp_path: Path) -> None:
     launcher.symlink_to("/bin/sh")
     code = f"{sys.executable} -c 'from collmark.bench.launchers.joined import parent_name; print(parent_name())'; true"
     done = subprocess.run(
-        [launcher, "-c", f'sh -c "{code}; true"; true'], capture_output=True, text=True, check=True, timeout=30
+        [launcher, "-c", f'sh -c "{code}; true"; true'], capture_output=True, text=True, check=True, timeout=100
     )
     assert done.stdout.strip() == "mpirun"
     assert parent_name()
