@@ -49,7 +49,7 @@ TELLS = 0.5 * GIGA
 _INSIDE = re.compile(
     rf"\s\d{{1,18}} +\d{{1,18}} +(?:{'|'.join(DTYPES)})(?: +\w+)?(?: +-?\d+)? +\d+(?:\.\d+)? +\d+\.\d\d? ", re.ASCII
 )
-GAP = "rows before it are missing, and with them perhaps another head: from here on read as rows without one"
+GAP = "the size does not follow from the head and the row before: read from here on as a table without a head"
 BEHIND = "other text stands before a row"
 _ELIDED = re.compile(r"[# ]*(?:\.\.\.|\[\.\.\.\])$")
 
@@ -277,7 +277,7 @@ class Table(Section):
 _TYPES = "|".join(DTYPES)
 IMPORTER = Importer(
     name="nccl-tests",
-    says="nccl-tests and rccl-tests (text, CSV, JSON)",
+    says="nccl-tests",
     opens=re.compile(
         rf" *\d+(?: *, *| +)\d+(?: *, *| +)(?:{_TYPES})\b|{ANY}| *(?:{_ALGORITHM.pattern}|{_CUT.pattern})"
     ),

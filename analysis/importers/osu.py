@@ -293,7 +293,7 @@ class OsuSection(TableSection):
 
 IMPORTER = Importer(
     name="osu",
-    says="OSU micro-benchmarks, C and Python: text",
+    says="OSU micro-benchmarks and OMB-Py",
     opens=re.compile(
         rf"\s*{OPENS}|\s*#? ?(?:Size(?: \(B\))? {{3,}}|Overall\(us\) |(?:Avg )?Latency ?\(us\)|Datatype: MPI_)|{_ALONE}"
     ),

@@ -21,8 +21,8 @@ EVEN = "uniform"
 """Traffic of a ragged operation that a tool calls with equal counts."""
 MOST_LABEL = 64
 """Characters of a placement's label; what is longer in a log is no setting that somebody reads."""
-
-
+NO_OPERATION = " is no operation of collmark"
+"""End of the reason, whose beginning is the name."""
 ONE_EMPTY = "size 0 comes several times in a table: the first is stored"
 
 
@@ -84,7 +84,7 @@ def label_of(settings: str) -> str:
 
 _NEEDS: tuple[tuple[Callable[[Row], object], str], ...] = (
     (lambda row: row.operation, "the operation is not in the log: say --operation {either}"),
-    (lambda row: row.operation in OPERATIONS, "{row.operation} is no operation of collmark"),
+    (lambda row: row.operation in OPERATIONS, "{row.operation}" + NO_OPERATION),
     (lambda row: row.ranks is not None, "the number of ranks is not in the log: say --ranks"),
     (lambda row: row.nbytes is not None, "no size is printed"),
     (lambda row: row.nodes is not None, "the number of nodes is not in the log: say --nodes"),

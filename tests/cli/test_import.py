@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.analysis.importers import corpus
 
 Cli = Callable[..., Any]
 
@@ -248,6 +249,37 @@ def test_json_of_an_error_is_one_object_with_what_was_read(cli: Cli, log: Path, 
     none = cli("import", str(other), "--json")
     assert (none.status, none.json["event"]) == (2, "error")
     assert set(some.json) == {"rows", "skipped", *none.json}
+
+
+def test_errors_are_short_however_many_files_and_reasons(cli: Cli, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.txt" for number in range(9)]
+    for path in paths:
+        path.write_text("Nothing to see here.\n")
+    names = [path.name for path in paths]
+    short = cli("import", *names)
+    assert short.status == 2
+    assert "0.txt, 1.txt, 2.txt and 6 more (--verbose names them): no tool's output was recognised" in short.err
+    assert (len(short.err.splitlines()), short.err.count("nccl-tests")) == (1, 1)
+    assert len(short.err) < 500
+    assert all(name in cli("import", "--verbose", *names).err for name in names)
+
+
+def test_operations_that_collmark_has_not_are_one_reason(cli: Cli, tmp_path: Path) -> None:
+    path = corpus.ROOT / "nvbandwidth" / "every-case-2-gpus-v02.log"
+    found = cli("import", str(path), "--output", str(tmp_path / "r"))
+    assert found.status == 2
+    (line,) = found.err.splitlines()
+    assert "operations that collmark does not have (host_to_device_memcpy, " in line
+    assert line.endswith("; --json prints all figures")
+    assert len(line) < 320
+
+
+def test_what_is_said_of_a_line_is_one_line_in_a_pipe(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / f"{'long' * 12}.log"
+    path.write_text(nccl(20.0, 21.0).replace("   0.05    0.05", "   0.05    1.23", 1))
+    found = cli("import", str(path), "--json")
+    assert found.err == f"{path}:10: bus bandwidth is printed as 1.23 GB/s, but size and time give 0.0512 GB/s\n"
+    assert len(found.err) > 100
 
 
 @pytest.mark.parametrize(

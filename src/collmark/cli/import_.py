@@ -28,6 +28,8 @@ with_examples(
 
 NAMED = 5
 """Lines of one kind that are named; --verbose names all."""
+FEW = 3
+"""Files, operations or reasons that one sentence names."""
 
 
 def import_logs(
@@ -72,7 +74,7 @@ def import_logs(
     )
     link, fabric = importing.tier_of(tier)
     reads, unknown = importing.read_files(files, facts)
-    problem = _problem_of(reads, unknown)
+    problem = _problem_of(reads, unknown, terminal)
     if as_json:
         _print_json(terminal, reads, problem)
         return
@@ -91,13 +93,23 @@ def import_logs(
         raise problem
 
 
-def _problem_of(reads: Sequence[Read], unknown: Sequence[str]) -> CollmarkError | None:
+def _problem_of(reads: Sequence[Read], unknown: Sequence[str], terminal: Terminal) -> CollmarkError | None:
     """Return what ends the command, whatever was stored: wrong results before logs that nobody recognises."""
+    from collmark.workflow.importing import supported
+
+    names = ", ".join(unknown) if terminal.verbosity > 0 else _some(unknown, " (--verbose names them)")
+    words = f"{names}: no tool's output was recognised; those read: {supported()}" if unknown else ""
     wrong = [row for one in reads for row in one.rows if row.wrong]
     if not wrong:
-        return UsageError("; ".join(unknown)) if unknown else None
-    words = f"{counted(len(wrong), 'figure')} with wrong results, {wrong[0].file}:{wrong[0].line} first"
-    return VerificationError("; ".join([words, *unknown]))
+        return UsageError(words) if words else None
+    first = f"{counted(len(wrong), 'figure')} with wrong results, {wrong[0].file}:{wrong[0].line} first"
+    return VerificationError(f"{first}; {words}" if words else first)
+
+
+def _some(names: Sequence[str], hint: str = "") -> str:
+    """Return names; where they are many the first few, and a hint."""
+    more = len(names) - FEW
+    return ", ".join(names[:FEW]) + (f" and {more} more{hint}" if more > 0 else "")
 
 
 def _print_json(terminal: Terminal, reads: Sequence[Read], problem: CollmarkError | None) -> None:
@@ -125,7 +137,7 @@ def _say_odd(terminal: Terminal, read: Read) -> None:
     ):
         shown = lines if terminal.verbosity > 0 else lines[:NAMED]
         for line in shown:
-            terminal.warn(line)
+            terminal.warn_of_line(line)
         if len(lines) > len(shown):
             terminal.warn(f"{len(lines) - len(shown)} {words}: --verbose names them")
 
@@ -143,4 +155,19 @@ def _conclude(terminal: Terminal, found: Import, unknown: Sequence[str]) -> None
 
 
 def _why(found: Import) -> str:
-    return "; ".join(f"{counted(count, 'row')}: {reason}" for reason, count in found.missing.items()) or "no figure"
+    """Return why rows were not stored: operations that collmark has not in one reason, and the first few reasons."""
+    from collmark.analysis.importers.records import NO_OPERATION
+
+    foreign = {
+        one.removesuffix(NO_OPERATION): rows for one, rows in found.missing.items() if one.endswith(NO_OPERATION)
+    }
+    reasons = {one: rows for one, rows in found.missing.items() if not one.endswith(NO_OPERATION)}
+    if foreign:
+        kinds = (
+            "operations that collmark does not have" if len(foreign) > 1 else "an operation that collmark does not have"
+        )
+        reasons[f"{kinds} ({_some(list(foreign))})"] = sum(foreign.values())
+    words = [f"{counted(rows, 'row')}: {reason}" for reason, rows in reasons.items()]
+    rest = sum(list(reasons.values())[FEW:])
+    words[FEW:] = [f"{counted(rest, 'row')} for {counted(len(words) - FEW, 'other reason')}"] if rest else []
+    return "; ".join(words) + "; --json prints all figures" if words else "no figure was found"

@@ -144,7 +144,7 @@ def tier_of(text: str | None) -> tuple[Tier, Fabric | None]:
 
 
 def read_files(names: Sequence[str], facts: Facts) -> tuple[list[Read], list[str]]:
-    """Return what each log says, and for each that nobody recognises a sentence.
+    """Return what each log says, and the names of those that nobody recognises.
 
     Raises
     ------
@@ -163,8 +163,7 @@ def read_files(names: Sequence[str], facts: Facts) -> tuple[list[Read], list[str
         if read.rows or read.skipped:
             found.append(read)
         else:
-            label = STDIN_NAME if name == STDIN else short_path(name)
-            unknown.append(f"{label}: no tool's output was recognised in it; read are {supported()}")
+            unknown.append(STDIN_NAME if name == STDIN else short_path(name))
     return found, unknown
 
 
@@ -199,8 +198,8 @@ def _read_one(name: str, facts: Facts) -> Read:
 
 
 def supported() -> str:
-    """Return the formats that are read, in words."""
-    return "; ".join(importer.says for importer in IMPORTERS.values())
+    """Return the tools whose output is read, in words."""
+    return ", ".join(dict.fromkeys(importer.says for importer in IMPORTERS.values()))
 
 
 def _bytes_of(name: str) -> bytes:
