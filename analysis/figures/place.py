@@ -126,8 +126,8 @@ def _words(one: dict[str, object], columns: list[str], names: dict[str, str]) ->
     said = {
         "run": lambda: names[str(one["run"])],
         "in_place": lambda: "in place" if one["in_place"] else "out of place",
-        "buffers": lambda: f"{one['buffers']} buffers",
-        "binding": lambda: f"bind {one['binding']}",
+        "buffers": lambda: f"{one['buffers']} buffers" if one["buffers"] else "",
+        "binding": lambda: f"bind {one['binding']}" if one["binding"] else "",
         "directions": lambda: f"{one['directions']} way{'' if one['directions'] == 1 else 's'}",
         "groups": lambda: str(one["groups"]) or "one group",
         "group": lambda: f"group {one['group']}" if one["group"] else "",

@@ -10,11 +10,16 @@ import msgspec
 from collmark.analysis.claims.measured.curve import WAYS, Side, sides
 from collmark.analysis.claims.measured.material import Material
 from collmark.analysis.claims.measured.selector import Selector
+from collmark.core.marker import NOT_IN_LOGS
 from collmark.core.operation import Estimand
 
 _BRACKETED = {Estimand.LAST_IN_LAST_OUT.value, Estimand.FIRST_IN_LAST_OUT.value, Estimand.LONGEST_LOCAL.value}
 _NAMES = {"origin": "statistic of", "window": "messages in flight:", "directions": "directions:"}
-_VALUES: dict[str, dict[Any, str]] = {"origin": {"": "collmark's own"}, "directions": WAYS}
+_VALUES: dict[str, dict[Any, str]] = {
+    "origin": {"": "collmark's own"},
+    "directions": WAYS,
+    **{name: {"": "unknown"} for name in NOT_IN_LOGS},
+}
 LEVELLED = "clocks could be compared on one side only: T is D_max on both, skew included"
 
 

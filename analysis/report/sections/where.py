@@ -11,7 +11,8 @@ from collmark.analysis.report.content import Block, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.sentences import placement_words
 from collmark.analysis.results import Results
-from collmark.core.record import Launch, Outcome
+from collmark.core.marker import reported_words
+from collmark.core.record import Imported, Launch, Outcome
 from collmark.core.units import GIB, format_duration
 
 ANCHOR = "where"
@@ -24,7 +25,12 @@ def where(material: Material) -> Section | None:
     if not material.results:
         return None
     headings = ("", *(material.names[one.name] for one in material.results))
-    rows = tuple(texts(name, *(told(one) or NOTHING for one in material.results)) for name, told in FACTS.items())
+    facts = {name: [told(one) for one in material.results] for name, told in FACTS.items()}
+    rows = tuple(
+        texts(name, *(word or NOTHING for word in words))
+        for name, words in facts.items()
+        if name not in OF_LOGS or any(words)
+    )
     blocks: list[Block] = []
     if len(material.results) > 1:
         words = f"{len(material.results)} runs stand side by side; this report gives no verdict on how they compare."
@@ -74,11 +80,24 @@ def _cases(one: Results) -> str:
 
 
 def _cadence(one: Results) -> str:
-    return _listed(f"{c.cadence}, {c.buffers} buffers" for c in one.run.cases)
+    is_told = not _imported(one)  # what a log does not tell, its cases do not know either
+    return _listed(f"{c.cadence}{f', {c.buffers} buffers' if is_told else ''}" for c in one.run.cases)
 
 
 def _scheduling(one: Results) -> str:
-    return _listed(f"class {c.scheduling}, bound to {c.binding}" for c in one.run.cases)
+    return "" if _imported(one) else _listed(f"class {c.scheduling}, bound to {c.binding}" for c in one.run.cases)
+
+
+def _imported(one: Results) -> list[Imported]:
+    return [record.imported for record in one.records if record.imported is not None]
+
+
+def _logs(one: Results) -> str:
+    return _listed(f"{log.tool} {log.version}".strip() + f": {log.file}" for log in _imported(one))
+
+
+def _reported(one: Results) -> str:
+    return reported_words(log.origin for log in _imported(one))
 
 
 def _launches(one: Results) -> str:
@@ -117,6 +136,8 @@ FACTS: dict[str, Callable[[Results], str]] = {
     "backend": _backend,
     "tier and evidence": _tier,
     "cases": _cases,
+    "logs": _logs,
+    "T in the logs": _reported,
     "cadence": _cadence,
     "scheduling": _scheduling,
     "launches": _launches,
@@ -125,3 +146,5 @@ FACTS: dict[str, Callable[[Results], str]] = {
     "collmark": lambda one: one.run.version,
 }
 """Facts of a run, in the order in which they are shown."""
+OF_LOGS = ("logs", "T in the logs")
+"""Facts that only imported runs have."""
