@@ -251,6 +251,17 @@ def test_json_of_an_error_is_one_object_with_what_was_read(cli: Cli, log: Path, 
     assert set(some.json) == {"rows", "skipped", *none.json}
 
 
+def test_tables_say_what_t_is_and_claim_nothing_that_the_log_does_not_tell(cli: Cli, log: Path, tmp_path: Path) -> None:
+    results = ("--output", str(tmp_path / "r"))
+    cli("import", str(log), "--tier", "nvlink", *results)
+    for words in ("list", "fit"):
+        shown = " ".join(cli(words, "a100", *results).out.split())
+        assert "one launch: no interval; T: one loop, mean of processes (nccl-tests)" in shown
+        assert not any(word in shown for word in ("scheduling", "buffers", "in brackets"))
+    for row in cli("export", "a100", "--json", *results).json["rows"]:
+        assert [row[f"case_{name}"] for name in ("buffers", "scheduling", "binding")] == [None] * 3
+
+
 def test_errors_are_short_however_many_files_and_reasons(cli: Cli, tmp_path: Path) -> None:
     paths = [tmp_path / f"{number}.txt" for number in range(9)]
     for path in paths:
