@@ -12,7 +12,7 @@ from collmark.analysis.importers.row import Row
 from collmark.core.case import Case
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import UsageError
-from collmark.core.numeral import counted
+from collmark.core.numeral import counted, listed
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Fabric, Placement, Tier
 from collmark.core.record import SCHEMA_VERSION, Check, Clock, Evidence, Imported, Record, Status
@@ -177,6 +177,31 @@ def sort_rows(rows: Iterable[Row]) -> Sorted:
             passes[at] |= part
             at += 1
     return Sorted(passes=[list(one.values()) for one in passes], missing=missing)
+
+
+def uneven_words(passes: Sequence[Sequence[tuple[Row, Case]]], logs: int) -> str:
+    """Return which cases are in how many launches; empty where all are in all.
+
+    Parameters
+    ----------
+    passes : sequence of sequence of (Row, Case)
+        Launches.
+    logs : int
+        That they were read from: so many launches at least were meant.
+    """
+    found = [case for one in passes for _row, case in one]
+    times, named = Counter(case.key for case in found), {case.key: case for case in found}
+    of_count: dict[int, list[str]] = {}
+    for key, count in times.items():
+        of_count.setdefault(count, []).append(f"{named[key]} on {named[key].placement}")
+    most = max(len(passes), logs)
+    if of_count.keys() <= {most}:
+        return ""
+    words = [
+        f"{count} of {most} launches hold {counted(len(own), 'case')} ({listed(list(dict.fromkeys(own)))})"
+        for count, own in sorted(of_count.items(), reverse=True)
+    ]
+    return f"launches differ in their cases: {'; '.join(words)}"
 
 
 def _cases(group: Sequence[Row], missing: Counter[str]) -> Iterator[tuple[Row, Case]]:

@@ -141,10 +141,29 @@ def test_several_logs_are_launches_only_when_asked(cli: Cli, tmp_path: Path) -> 
     assert apart.status == 0
     cli("import", *paths, "--as-launches", "--label", "all", "--output", str(tmp_path / "one"))
     ((run, records),) = stored(tmp_path / "one")
-    assert run["label"] == "all"
+    assert (run["label"], run["notices"]) == ("all", [])
     assert sorted(record["launch"] for record in records if record["case"]["nbytes"] == 1024) == [1, 1, 2, 2, 3, 3]
     fit = cli("list", "--output", str(tmp_path / "one"))
     assert fit.status == 0
+
+
+def test_launches_that_differ_in_their_cases_are_told(cli: Cli, tmp_path: Path) -> None:
+    longer, shorter, other = (tmp_path / name for name in ("longer", "shorter", "other"))
+    longer.write_text(nccl(20.0, 21.0, 24.0))
+    shorter.write_text(nccl(22.0, 23.0))
+    other.write_text(nccl(22.0, 23.0, hosts=("node01", "node02")))
+    for paths, words in (
+        ((longer, shorter), "2 of 2 launches hold 4 cases (all_reduce 1024 B float32 on 1x2, all_reduce 2048 B"),
+        ((longer, shorter), "float32 on 1x2); 1 of 2 launches hold 2 cases (all_reduce 4096 B float32 on 1x2)"),
+        ((longer, other), "1 of 2 launches hold 10 cases (all_reduce 1024 B float32 on 1x2,"),
+    ):
+        results = tmp_path / f"{paths[1].name}"
+        done = cli("import", *map(str, paths), "--as-launches", "--output", f"{results}.out", "--label", "all")
+        assert done.status == 0
+        told = " ".join(done.err.split())
+        assert told.startswith("note: launches differ in their cases: ")
+        assert words in told
+        assert words in stored(Path(f"{results}.out"))[0][0]["notices"][0]
 
 
 def test_a_copy_is_no_launch(cli: Cli, log: Path, tmp_path: Path) -> None:
@@ -269,7 +288,7 @@ def test_errors_are_short_however_many_files_and_reasons(cli: Cli, tmp_path: Pat
     names = [path.name for path in paths]
     short = cli("import", *names)
     assert short.status == 2
-    assert "0.txt, 1.txt, 2.txt and 6 more (--verbose names them): no tool's output was recognised" in short.err
+    assert "0.txt, 1.txt, 2.txt and 6 more: no tool's output was recognised" in short.err
     assert (len(short.err.splitlines()), short.err.count("nccl-tests")) == (1, 1)
     assert len(short.err) < 500
     assert all(name in cli("import", "--verbose", *names).err for name in names)
@@ -280,7 +299,7 @@ def test_operations_that_collmark_has_not_are_one_reason(cli: Cli, tmp_path: Pat
     found = cli("import", str(path), "--output", str(tmp_path / "r"))
     assert found.status == 2
     (line,) = found.err.splitlines()
-    assert "operations that collmark does not have (host_to_device_memcpy, " in line
+    assert "rows: no operation of collmark (host_to_device_memcpy, " in line
     assert line.endswith("; --json prints all figures")
     assert len(line) < 320
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from collmark.cli import options as opt
 from collmark.cli.faults import DONE, error_object, status_of
 from collmark.cli.grammar import terminal_of, with_examples
 from collmark.core.errors import CollmarkError, UsageError, VerificationError
-from collmark.core.numeral import counted
+from collmark.core.numeral import MOST_LISTED, counted, listed
 
 if TYPE_CHECKING:
     from collmark.analysis.importers.read import Read
@@ -28,8 +29,6 @@ with_examples(
 
 NAMED = 5
 """Lines of one kind that are named; --verbose names all."""
-FEW = 3
-"""Files, operations or reasons that one sentence names."""
 
 
 def import_logs(
@@ -97,19 +96,13 @@ def _problem_of(reads: Sequence[Read], unknown: Sequence[str], terminal: Termina
     """Return what ends the command, whatever was stored: wrong results before logs that nobody recognises."""
     from collmark.workflow.importing import supported
 
-    names = ", ".join(unknown) if terminal.verbosity > 0 else _some(unknown, " (--verbose names them)")
+    names = listed(unknown, None if terminal.verbosity > 0 else MOST_LISTED)
     words = f"{names}: no tool's output was recognised; those read: {supported()}" if unknown else ""
     wrong = [row for one in reads for row in one.rows if row.wrong]
     if not wrong:
         return UsageError(words) if words else None
     first = f"{counted(len(wrong), 'figure')} with wrong results, {wrong[0].file}:{wrong[0].line} first"
     return VerificationError(f"{first}; {words}" if words else first)
-
-
-def _some(names: Sequence[str], hint: str = "") -> str:
-    """Return names; where they are many the first few, and a hint."""
-    more = len(names) - FEW
-    return ", ".join(names[:FEW]) + (f" and {more} more{hint}" if more > 0 else "")
 
 
 def _print_json(terminal: Terminal, reads: Sequence[Read], problem: CollmarkError | None) -> None:
@@ -150,24 +143,19 @@ def _conclude(terminal: Terminal, found: Import, unknown: Sequence[str]) -> None
         launches = f", {counted(run.launches, 'launch')}" if run.launches > 1 else ""
         words = f"{counted(run.records, 'record')}{launches} of {', '.join(run.operations)} ({', '.join(run.tools)})"
         terminal.out(f"{run.label}: {words}, in {run.path}")
+    if found.uneven:
+        terminal.warn(f"note: {found.uneven}")
     if found.runs and found.missing:
         terminal.warn(f"not stored: {_why(found)}")
 
 
 def _why(found: Import) -> str:
-    """Return why rows were not stored: operations that collmark has not in one reason, and the first few reasons."""
+    """Return why rows were not stored: the first few reasons, operations that collmark has not in one."""
     from collmark.analysis.importers.records import NO_OPERATION
 
-    foreign = {
-        one.removesuffix(NO_OPERATION): rows for one, rows in found.missing.items() if one.endswith(NO_OPERATION)
-    }
-    reasons = {one: rows for one, rows in found.missing.items() if not one.endswith(NO_OPERATION)}
-    if foreign:
-        kinds = (
-            "operations that collmark does not have" if len(foreign) > 1 else "an operation that collmark does not have"
-        )
-        reasons[f"{kinds} ({_some(list(foreign))})"] = sum(foreign.values())
+    foreign = [one.removesuffix(NO_OPERATION) for one in found.missing if one.endswith(NO_OPERATION)]
+    reasons: Counter[str] = Counter()
+    for one, rows in found.missing.items():
+        reasons[f"no operation of collmark ({listed(foreign)})" if one.endswith(NO_OPERATION) else one] += rows
     words = [f"{counted(rows, 'row')}: {reason}" for reason, rows in reasons.items()]
-    rest = sum(list(reasons.values())[FEW:])
-    words[FEW:] = [f"{counted(rest, 'row')} for {counted(len(words) - FEW, 'other reason')}"] if rest else []
-    return "; ".join(words) + "; --json prints all figures" if words else "no figure was found"
+    return f"{listed(words, separator='; ')}; --json prints all figures" if words else "no figure was found"
