@@ -72,7 +72,8 @@ def test_without_data_it_is_said_which_records_would_decide(table: Table) -> Non
     assert "nvlink: no stream; unlike it: all_reduce" in gap.by
     deciding = "records of stream over nvlink and infiniband that are alike in all else, measured or imported"
     assert gap.would_change == deciding
-    assert finding(table, "gap-18x", *map(imported, (link("nvlink"), link("infiniband")))).verdict is not Verdict.NO_DATA
+    streams = [imported(link(place)) for place in ("nvlink", "infiniband")]
+    assert finding(table, "gap-18x", *streams).verdict is not Verdict.NO_DATA
     latency = finding(table, "ib-latency-2us", *logs)
     assert latency.would_change == "records of ping_pong over infiniband, measured or imported"
 
