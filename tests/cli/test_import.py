@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,24 @@ def test_launches_that_differ_in_their_cases_are_told(cli: Cli, tmp_path: Path) 
         assert told.startswith("note: launches differ in their cases: ")
         assert words in told
         assert words in stored(Path(f"{results}.out"))[0][0]["notices"][0]
+
+
+def test_notices_of_a_log_drown_nothing(cli: Cli, tmp_path: Path) -> None:
+    results, path = ("--output", str(tmp_path / "r")), tmp_path / "odd.log"
+    text = nccl(*(20.0 + i for i in range(14)))
+    odd = [
+        re.sub(r"\d\.\d\d(?=      0 )", "99.99", line, count=1) if "float " in line else line
+        for line in text.split("\n")
+    ]
+    path.write_text("\n".join(odd).replace("maxBytes 4096", "maxBytes 8388608"))
+    cli("import", str(path), "--tier", "nvlink", *results)
+    assert len(stored(tmp_path / "r")[0][0]["notices"]) == 14
+    shown = cli("list", "odd", *results).err
+    assert shown.count("note: ") == 11
+    assert "note: 4 more notices: --verbose shows them" in shown
+    assert cli("list", "odd", "--verbose", *results).err.count("note: ") == 14
+    reported = cli("report", "odd", "--format", "md", *results).out
+    assert (reported.count("**notice:**"), "4 more notices, in run.json" in reported) == (11, True)
 
 
 def test_a_copy_is_no_launch(cli: Cli, log: Path, tmp_path: Path) -> None:

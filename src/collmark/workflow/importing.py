@@ -265,7 +265,7 @@ def store(
         notices = [f"{warned.file}:{warned.line}: {warned.text}" for one in batch for warned in one.warned]
         name = label or _label_of(rows)
         uneven = uneven_words(found.passes, sum(bool(one.rows) for one in batch)) if as_launches else ""
-        notices += [uneven] if uneven else []
+        notices[:0] = [uneven] if uneven else []
         passes = [found.passes] if as_launches else [[one] for one in found.passes]
         for number, launches in enumerate(passes, 1):
             if any(launches):
