@@ -12,6 +12,7 @@ from collmark.analysis.report.material import Material
 from collmark.analysis.report.sentences import placement_words
 from collmark.analysis.results import Results
 from collmark.core.marker import reported_words
+from collmark.core.numeral import listed
 from collmark.core.record import Imported, Launch, Outcome
 from collmark.core.units import GIB, format_duration
 
@@ -93,7 +94,10 @@ def _imported(one: Results) -> list[Imported]:
 
 
 def _logs(one: Results) -> str:
-    return _listed(f"{log.tool} {log.version}".strip() + f": {log.file}" for log in _imported(one))
+    files: dict[str, dict[str, None]] = {}
+    for log in _imported(one):
+        files.setdefault(f"{log.tool} {log.version}".rstrip(), {})[log.file] = None
+    return _listed(f"{tool}: {listed(list(names))}" for tool, names in files.items())
 
 
 def _reported(one: Results) -> str:
@@ -105,7 +109,10 @@ def _launches(one: Results) -> str:
     ends = Counter(_outcome(launch) for launch in launches)
     words = ", ".join(f"{count} {end}" for end, count in ends.items())
     starters = _listed(launch.launcher for launch in launches)
-    return f"{len(launches)} ({words}), started by {starters}" if launches else ""
+    if launches:
+        return f"{len(launches)} ({words}), started by {starters}"
+    numbers = {record.launch for record in one.records if record.imported is not None}
+    return f"{len(numbers)} in the logs" if numbers else ""
 
 
 def _outcome(launch: Launch) -> str:
