@@ -99,10 +99,10 @@ def _show_run(name: str, root: Path | None, terminal: Terminal, *, as_json: bool
         terminal.emit(shown | msgspec.to_builtins(derived))
         return
     terminal.say(f"{folder.path}: {run.created}, {' '.join(run.command)}")
-    shown = len(run.notices) if terminal.verbosity > 0 else NOTICES
-    for notice in run.notices[:shown]:
+    most = len(run.notices) if terminal.verbosity > 0 else NOTICES
+    for notice in run.notices[:most]:
         terminal.warn(f"note: {notice}")
-    if len(run.notices) > shown:
-        terminal.warn(f"note: {counted(len(run.notices) - shown, 'more notice')}: --verbose shows them")
+    if len(run.notices) > most:
+        terminal.warn(f"note: {counted(len(run.notices) - most, 'more notice')}: --verbose shows them")
     print_table(terminal, run, records)
     print_summary(terminal, run, records, None)
