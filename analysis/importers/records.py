@@ -198,7 +198,7 @@ def uneven_words(passes: Sequence[Sequence[tuple[Row, Case]]], logs: int) -> str
     if of_count.keys() <= {most}:
         return ""
     words = [
-        f"{count} of {most} launches hold {counted(len(own), 'case')} ({listed(list(dict.fromkeys(own)))})"
+        f"{counted(len(own), 'case')} in {count} of {most} launches ({listed(list(dict.fromkeys(own)))})"
         for count, own in sorted(of_count.items(), reverse=True)
     ]
     return f"launches differ in their cases: {'; '.join(words)}"

@@ -154,9 +154,9 @@ def test_launches_that_differ_in_their_cases_are_told(cli: Cli, tmp_path: Path) 
     shorter.write_text(nccl(22.0, 23.0))
     other.write_text(nccl(22.0, 23.0, hosts=("node01", "node02")))
     for paths, words in (
-        ((longer, shorter), "2 of 2 launches hold 4 cases (all_reduce 1024 B float32 on 1x2, all_reduce 2048 B"),
-        ((longer, shorter), "float32 on 1x2); 1 of 2 launches hold 2 cases (all_reduce 4096 B float32 on 1x2)"),
-        ((longer, other), "1 of 2 launches hold 10 cases (all_reduce 1024 B float32 on 1x2,"),
+        ((longer, shorter), "4 cases in 2 of 2 launches (all_reduce 1024 B float32 on 1x2, all_reduce 2048 B"),
+        ((longer, shorter), "float32 on 1x2); 2 cases in 1 of 2 launches (all_reduce 4096 B float32 on 1x2)"),
+        ((longer, other), "10 cases in 1 of 2 launches (all_reduce 1024 B float32 on 1x2,"),
     ):
         results = tmp_path / f"{paths[1].name}"
         done = cli("import", *map(str, paths), "--as-launches", "--output", f"{results}.out", "--label", "all")
