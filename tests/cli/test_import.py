@@ -161,7 +161,7 @@ def test_launches_that_differ_in_their_cases_are_told(cli: Cli, tmp_path: Path) 
         results = tmp_path / f"{paths[1].name}"
         done = cli("import", *map(str, paths), "--as-launches", "--output", f"{results}.out", "--label", "all")
         assert done.status == 0
-        told = " ".join(done.err.split())
+        (told,) = done.err.splitlines()
         assert told.startswith("note: launches differ in their cases: ")
         assert words in told
         assert words in stored(Path(f"{results}.out"))[0][0]["notices"][0]

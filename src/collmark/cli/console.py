@@ -58,8 +58,8 @@ class Terminal:
         for part in textwrap.wrap(plain, self.width(), **FOLDING) or [plain]:
             self.write_whole(part)
 
-    def warn_of_line(self, line: str) -> None:
-        """Write what is said of a line in a file: in a pipe it stays one line, as grep and editors read it."""
+    def warn_in_line(self, line: str) -> None:
+        """Write what is said of a file: in a pipe it stays one line, as grep and editors read it."""
         if sys.stderr.isatty():
             self.warn(line)
         else:

@@ -130,9 +130,9 @@ def _say_odd(terminal: Terminal, read: Read) -> None:
     ):
         shown = lines if terminal.verbosity > 0 else lines[:NAMED]
         for line in shown:
-            terminal.warn_of_line(line)
+            terminal.warn_in_line(line)
         if len(lines) > len(shown):
-            terminal.warn(f"{len(lines) - len(shown)} {words}: --verbose names them")
+            terminal.warn_in_line(f"{len(lines) - len(shown)} {words}: --verbose names them")
 
 
 def _conclude(terminal: Terminal, found: Import, unknown: Sequence[str]) -> None:
@@ -144,9 +144,9 @@ def _conclude(terminal: Terminal, found: Import, unknown: Sequence[str]) -> None
         words = f"{counted(run.records, 'record')}{launches} of {', '.join(run.operations)} ({', '.join(run.tools)})"
         terminal.out(f"{run.label}: {words}, in {run.path}")
     if found.uneven:
-        terminal.warn(f"note: {found.uneven}")
+        terminal.warn_in_line(f"note: {found.uneven}")
     if found.runs and found.missing:
-        terminal.warn(f"not stored: {_why(found)}")
+        terminal.warn_in_line(f"not stored: {_why(found)}")
 
 
 def _why(found: Import) -> str:
