@@ -68,7 +68,7 @@ def _of_the_head(drafts: Sequence[Draft], ranks: int) -> int:
     own: a single bandwidth among them is odd. Those after the last such may be another run's.
     """
     bounds = [recovered([draft]) for draft in drafts]
-    others = [(least, most) for least, most in bounds if not least <= ranks <= most]
+    others = {(least, most) for least, most in bounds if not least <= ranks <= most}
     for index in range(len(bounds) - 1, -1, -1):
         least, most = bounds[index]
         if least <= ranks <= most and all(most < lower or upper < least for lower, upper in others):
