@@ -10,6 +10,7 @@ import pandas as pd
 from collmark.analysis.columns import COLUMNS, OF_CASE, OF_RECORD, SERIES
 from collmark.analysis.results import Results
 from collmark.core.case import Case
+from collmark.core.marker import NOT_IN_LOGS
 from collmark.core.operation_table import OPERATIONS
 
 
@@ -39,7 +40,7 @@ def frame(results: Iterable[Results]) -> pd.DataFrame:
                 of_case = known[case] = [value(case) for _column, value in OF_CASE.values()]
             columns["run"].append(one.name)
             for name, found in zip(OF_CASE, of_case, strict=True):
-                columns[name].append(found)
+                columns[name].append("" if record.imported and name in NOT_IN_LOGS else found)
             for name, (_column, value) in OF_RECORD.items():
                 columns[name].append(value(record))
     return _sorted(pd.DataFrame({name: _series(name, values) for name, values in columns.items()}))

@@ -161,12 +161,27 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
         return (f"judged on {instead} as asked for, where the claim speaks of {there}", *self.claim.notes)
 
     @property
+    def need(self) -> Need:
+        return MEASURED[self.question.predicate].need(self.question.parameters)
+
+    @property
     def command(self) -> str:
-        need = MEASURED[self.question.predicate].need(self.question.parameters)
+        need = self.need
         lines = dict.fromkeys(command(need, tier, self.claim.id) for tier in self.tiers)
         runs = dict.fromkeys(run for one in lines for run in one.runs)
         file = f" --file {shlex.quote(self.claim.file)}" if self.claim.file else ""
         return " && ".join([*(one.line for one in lines), f"collmark claims{file} {self.claim.id} {' '.join(runs)}"])
+
+    @property
+    def _operations(self) -> str:
+        """What decides; the family of a ratio stands beside it."""
+        own = self.question.parameters
+        return str(own["operation"]) if own.get("family") else " and ".join(self.need.operations)
+
+    @property
+    def _places(self) -> str:
+        places = list(dict.fromkeys(tier.text for tier in self.tiers))
+        return " and ".join(places) + (" that are alike in all else" if len(places) > 1 else "")
 
     def nothing(self, reason: str) -> Finding:
         labels = [tier.label for tier in self.tiers if tier.label]
@@ -179,7 +194,7 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             claimed=self.question.cell,
             by=reason,
             rule=self.rule_words,
-            would_change=f"records of {' and '.join(dict.fromkeys(tier.text for tier in self.tiers))}{label}",
+            would_change=f"records of {self._operations} over {self._places}{label}, measured or imported",
             command=self.command,
             notes=self.notes,
         )

@@ -86,9 +86,12 @@ def _telling(series: pd.DataFrame) -> list[str]:
 
 
 def _split(series: pd.DataFrame, telling: list[str], most_curves: int) -> list[str]:
-    """Return the columns by which panels are split until no panel holds too many curves, or two of one look."""
-    for count in range(len(telling) + 1):
-        split = telling[:count]
+    """Return the columns by which panels are split until no panel holds too many curves, or two of one look.
+
+    Runs stay side by side in a panel where the other columns suffice.
+    """
+    others = [name for name in telling if name != "run"]
+    for split in (names[:count] for names in (others, telling) for count in range(len(names) + 1)):
         panels = series.groupby(["operation", *split], sort=False)["look"]
         if series.empty or (panels.size().max() <= most_curves and (panels.nunique() == panels.size()).all()):
             return split
@@ -126,8 +129,8 @@ def _words(one: dict[str, object], columns: list[str], names: dict[str, str]) ->
     said = {
         "run": lambda: names[str(one["run"])],
         "in_place": lambda: "in place" if one["in_place"] else "out of place",
-        "buffers": lambda: f"{one['buffers']} buffers",
-        "binding": lambda: f"bind {one['binding']}",
+        "buffers": lambda: f"{one['buffers']} buffers" if one["buffers"] else "",
+        "binding": lambda: f"bind {one['binding']}" if one["binding"] else "",
         "directions": lambda: f"{one['directions']} way{'' if one['directions'] == 1 else 's'}",
         "groups": lambda: str(one["groups"]) or "one group",
         "group": lambda: f"group {one['group']}" if one["group"] else "",

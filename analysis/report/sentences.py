@@ -96,7 +96,7 @@ def _variant(series: Series | pd.Series) -> tuple[str, ...]:
     """Return in which respects figures are not those of the plainest call, in words."""
     return (
         *((str(series.cadence),) if series.cadence != Cadence.ISOLATED else ()),
-        *((f"{series.buffers} buffers",) if series.buffers != Buffers.SAME else ()),
+        *((f"{series.buffers} buffers",) if series.buffers not in {"", Buffers.SAME} else ()),
         *((str(series.form),) if series.form != Form.BLOCKING else ()),
         *(("",) if series.groups else ()),  # which is told where they are
     )

@@ -85,6 +85,10 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
         return one_line(f"run {s.run}: {', '.join(series)}; launches {launches}{span}{left_out}")
 
 
+def _buffers(series: Series) -> str:
+    return f"{series.buffers} buffers" if series.buffers else ""
+
+
 def _statistic(series: Series) -> str:
     return f"{series.marker}, T as {series.origin}" if series.origin else f"T is {series.estimand}"
 
@@ -122,8 +126,9 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """The condition in a few words, as far as it differs between runs of one plan."""
         s = self.curves[0].series
-        parts = [s.backend, s.device, s.dtype, f"{s.buffers} buffers", f"scheduling {s.scheduling}", self.place]
-        return one_line(", ".join([*parts, s.traffic] if s.traffic else parts))
+        scheduling = f"scheduling {s.scheduling}" if s.scheduling else ""
+        parts = [s.backend, s.device, s.dtype, _buffers(s), scheduling, self.place, s.traffic]
+        return one_line(", ".join(filter(None, parts)))
 
     @property
     def place(self) -> str:
@@ -140,9 +145,9 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         """Return what a quantity of it is: operation, directions, place, cadence, what T is; software if asked."""
         s = self.curves[0].series
         ways = [way_words(s.directions)] if OPERATIONS[s.operation].streams else []
-        tool = [s.backend, s.device, s.dtype, f"{s.buffers} buffers"] if software else []
+        tool = [s.backend, s.device, s.dtype, _buffers(s)] if software else []
         parts = [f"{s.operation} {quantity}", *ways, self.place, *tool, s.cadence, _statistic(s)]
-        return one_line(", ".join(parts))
+        return one_line(", ".join(filter(None, parts)))
 
     @property
     def evidence(self) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def claims(material: Material) -> Section | None:
     if by_records:
         blocks.append(claims_table("claims-records", by_records, "Decided by these records."))
     else:
-        blocks.append(Text(words="No claim is decided by these records: they are of other tiers, or too few."))
+        blocks.append(Text(words="No claim is decided by these records: what is missing stands with each, below."))
     if marked:
         words = "By figures that decide no claim: the mark says which."
         blocks.append(claims_table("claims-marked", marked, words))

@@ -11,7 +11,9 @@ from collmark.analysis.report.content import Section, Table
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.sentences import placement_words
 from collmark.analysis.results import Results
-from collmark.core.record import Launch, Outcome
+from collmark.core.marker import reported_words
+from collmark.core.numeral import listed
+from collmark.core.record import Imported, Launch, Outcome
 from collmark.core.units import GIB, format_duration
 
 ANCHOR = "where"
@@ -24,7 +26,12 @@ def where(material: Material) -> Section | None:
     if not material.results:
         return None
     headings = ("", *(material.names[one.name] for one in material.results))
-    rows = tuple(texts(name, *(told(one) or NOTHING for one in material.results)) for name, told in FACTS.items())
+    facts = {name: [told(one) for one in material.results] for name, told in FACTS.items()}
+    rows = tuple(
+        texts(name, *(word or NOTHING for word in words))
+        for name, words in facts.items()
+        if name not in OF_LOGS or any(words)
+    )
     caption = "One column a run. Evidence: what the tier is derived from; nothing about a link is assumed."
     table = Table(anchor="where-table", caption=caption, headings=tuple(map(name_heading, headings)), rows=rows)
     return Section(anchor=ANCHOR, title="What and where", question="May I compare this?", blocks=(table,))
@@ -70,11 +77,27 @@ def _cases(one: Results) -> str:
 
 
 def _cadence(one: Results) -> str:
-    return _listed(f"{c.cadence}, {c.buffers} buffers" for c in one.run.cases)
+    is_told = not _imported(one)  # what a log does not tell, its cases do not know either
+    return _listed(f"{c.cadence}{f', {c.buffers} buffers' if is_told else ''}" for c in one.run.cases)
 
 
 def _scheduling(one: Results) -> str:
-    return _listed(f"class {c.scheduling}, bound to {c.binding}" for c in one.run.cases)
+    return "" if _imported(one) else _listed(f"class {c.scheduling}, bound to {c.binding}" for c in one.run.cases)
+
+
+def _imported(one: Results) -> list[Imported]:
+    return [record.imported for record in one.records if record.imported is not None]
+
+
+def _logs(one: Results) -> str:
+    files: dict[str, dict[str, None]] = {}
+    for log in _imported(one):
+        files.setdefault(f"{log.tool} {log.version}".rstrip(), {})[log.file] = None
+    return _listed(f"{tool}: {listed(list(names))}" for tool, names in files.items())
+
+
+def _reported(one: Results) -> str:
+    return reported_words(log.origin for log in _imported(one))
 
 
 def _launches(one: Results) -> str:
@@ -82,7 +105,10 @@ def _launches(one: Results) -> str:
     ends = Counter(_outcome(launch) for launch in launches)
     words = ", ".join(f"{count} {end}" for end, count in ends.items())
     starters = _listed(launch.launcher for launch in launches)
-    return f"{len(launches)} ({words}), started by {starters}" if launches else ""
+    if launches:
+        return f"{len(launches)} ({words}), started by {starters}"
+    numbers = {record.launch for record in one.records if record.imported is not None}
+    return f"{len(numbers)} in the logs" if numbers else ""
 
 
 def _outcome(launch: Launch) -> str:
@@ -113,6 +139,8 @@ FACTS: dict[str, Callable[[Results], str]] = {
     "backend": _backend,
     "tier and evidence": _tier,
     "cases": _cases,
+    "logs": _logs,
+    "T in the logs": _reported,
     "cadence": _cadence,
     "scheduling": _scheduling,
     "launches": _launches,
@@ -121,3 +149,5 @@ FACTS: dict[str, Callable[[Results], str]] = {
     "collmark": lambda one: one.run.version,
 }
 """Facts of a run, in the order in which they are shown."""
+OF_LOGS = ("logs", "T in the logs")
+"""Facts that only imported runs have."""
