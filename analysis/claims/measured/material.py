@@ -104,7 +104,6 @@ class Material:
             fit=fits.of(series),
             refused=next((one.reason for one in fits.refused if one.series == series), ""),
             left_out=words_of_status(others),
-            window=int((rows if len(rows) else others)["messages"].max()),
             skewed=None if rows["skewed"].isna().all() else float(rows["skewed"].mean()),
         )
 

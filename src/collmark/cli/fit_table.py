@@ -33,6 +33,7 @@ VARYING = (
     "buffers",
     "binding",
     "directions",
+    "window",
     "root",
     "form",
     "thread_level",

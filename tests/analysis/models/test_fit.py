@@ -5,8 +5,10 @@ import math
 import msgspec
 import numpy as np
 import pytest
+from tests.analysis.claims.links import imported
 from tests.analysis.made import SIZES, case_of, curve, noisy, record_of, replaced, results_of, times
 
+from collmark.analysis.figures.place import series_names
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fit, Fits, fit_frame
 from collmark.core.operation_table import OPERATIONS
@@ -217,6 +219,24 @@ def test_directions_placements_and_runs_are_never_fitted_together() -> None:
     assert len(fits.fits) == 8
     assert len({fit.series for fit in fits.fits}) == 8
     assert fits.of(fits.fits[3].series) is fits.fits[3]
+
+
+def test_streams_of_unlike_windows_in_a_log_are_never_fitted_together() -> None:
+    logs = [imported(curve("stream", of_case={"messages": most}, levels=[1.0])) for most in (16, 64)]
+    fits = fits_of(logs[0] + logs[1]).fits
+    assert [(fit.series.window, fit.sizes) for fit in fits] == [(16, len(SIZES)), (64, len(SIZES))]
+    assert [name.split()[1:] for name in series_names([fit.series for fit in fits]).values()] == [
+        ["window", "16"],
+        ["window", "64"],
+    ]
+
+
+def test_a_sweep_that_has_fewer_large_messages_in_flight_is_one_curve() -> None:
+    small, large = (
+        curve("stream", of_case={"messages": most}, sizes=sizes) for most, sizes in ((64, SIZES[:6]), (4, SIZES[6:]))
+    )
+    (fit,) = fits_of(small + large).fits
+    assert (fit.series.window, fit.sizes) == (64, len(SIZES))
 
 
 def test_fits_can_be_written_as_json_and_read_back() -> None:
