@@ -76,14 +76,16 @@ def test_sections_come_in_the_order_of_the_index(simulated: Results) -> None:
 
 
 def test_a_prior_stands_beside_what_it_knows_and_only_where_it_was_asked_for() -> None:
-    results = results_of([*curve("all_reduce", ranks=8), *curve("stream")])
+    nccl = {"backend": "nccl"}
+    results = results_of([*curve("all_reduce", ranks=8, of_case=nccl), *curve("stream"), *curve("all_reduce")])
     assert SECTIONS["prior"].build(gather([results])) is None
     table = table_of(gather([results], prior="nccl:HOPPER"), "prior", "prior-table")
-    assert len(table.rows) == len(SIZES)  # of the all_reduce alone
+    assert len(table.rows) == len(SIZES)  # of NCCL's all_reduce alone, and not of gloo's
     smallest, largest = table.rows[0], table.rows[-1]
     assert (smallest[3].text, smallest[5].text) == ("15.0", "ring/LL")
     assert largest[5].text == "nvls/Simple"
-    assert SECTIONS["prior"].build(gather([results_of(curve("stream"))], prior="nccl:HOPPER")) is None
+    for other in (curve("stream", of_case=nccl), curve("all_reduce", ranks=8)):
+        assert SECTIONS["prior"].build(gather([results_of(other)], prior="nccl:HOPPER")) is None
 
 
 def test_ragged_traffic_stands_against_its_lower_bound() -> None:
