@@ -170,6 +170,7 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
 
     def nothing(self, reason: str) -> Finding:
         labels = [tier.label for tier in self.tiers if tier.label]
+        names = ", ".join(dict.fromkeys(tier.text for tier in self.tiers))
         label = f", labelled {', '.join(labels)} (placement, run or folder)" if labels else ""
         return Finding(
             claim=self.claim.id,
@@ -178,6 +179,7 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             verdict=Verdict.NO_DATA,
             claimed=self.question.cell,
             by=reason,
+            problem="" if reason.startswith(f"{NO_RECORDS} {names}") else reason,
             rule=self.rule_words,
             would_change=f"records of {' and '.join(dict.fromkeys(tier.text for tier in self.tiers))}{label}",
             command=self.command,
@@ -211,7 +213,9 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             evidence=tuple(dict.fromkeys(line for one in found for line in one.evidence)),
             rule=self.rule_words,
             would_change=self._would_change(verdict, sample, parts),
+            problem=shown.problem if verdict is verdicts[0] else f"conditions differ: {split}",
             also=(*sample.also, *_of_others(others)),
+            missing=sample.missing,
             parts=tuple(parts) if len(parts) > 1 else (),
             notes=tuple(dict.fromkeys((*self._checked(found), *self._unusable(material), *sample.notes, *self.notes))),
             imported=any(one.imported for one in found),
@@ -251,17 +255,19 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             verdict = self.rules.decide(reading.mean, band)
             if verdict is Verdict.HOLDS and reading.can_only_fail:
                 verdict, reason = Verdict.INCONCLUSIVE, reading.can_only_fail
-        estimate = reading.estimate()
+        level = self.rules.levels.thresholds["inside" if verdict is Verdict.HOLDS else "outside"]
+        estimate = reading.estimate(level)
         value = estimate.value if estimate is not None else reading.value
         shown_in = None if value is None else unit_beside(value, reading.unit, claimed)
         return Part(
             says=reading.says,
             verdict=verdict,
             claimed=self.question.cell,
-            found=figure(reading.says, reading, shown_in),
+            found=figure(reading.says, reading, shown_in, level),
             band=None if shown_in is None else band_in(band, shown_in),
             by=f"{reason} ({reading.by})" if reason else reading.by,
             rule=rule.words(),
+            problem=reason,
         )
 
     def _steps(self, samples: Sequence[Sample]) -> Iterator[str]:

@@ -272,10 +272,11 @@ def _missed(misfits_N: FloatArray, ends_2N: FloatArray) -> str:
     Where the interval of a size, `ends_2N` over its time, holds the model, nothing is known to be missed.
     """
     own, ends = misfits_N[-LARGEST:], ends_2N[:, -LARGEST:]
-    is_held = (ends[0] * (1 + own) <= 1) & (1 <= ends[1] * (1 + own))
+    is_held = (ends[0] * (1 + own) <= 1) & (ends[1] * (1 + own) >= 1)
     if len(own) < LARGEST or is_held.any() or not ((own > MOST_OFF).all() or (own < -MOST_OFF).all()):
         return ""
-    return f"no model describes the {LARGEST} largest sizes, which take {1 + own.mean():.2f} times as long as this one says"
+    times = f"{1 + own.mean():.2f} times"
+    return f"no model describes the {LARGEST} largest sizes, which take {times} as long as this one says"
 
 
 def _rms(misfits: FloatArray) -> float:
