@@ -13,7 +13,12 @@ ORDER = (Verdict.FAILS, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.NO_DATA)
 """Worst first."""
 BY_RECORDS = (Kind.MEASURED, Kind.PROJECTED)
 DIGITS = 3
-_PLACES = {Verdict.FAILS: "outside", Verdict.INCONCLUSIVE: "reaches across an end of", Verdict.HOLDS: "inside"}
+_PLACES = {
+    Verdict.FAILS: ("outside", "above", "below"),
+    Verdict.INCONCLUSIVE: ("reaches across an end of", "reaches across", "reaches across"),
+    Verdict.HOLDS: ("inside", "not above", "not below"),
+}
+"""Where an interval lies: to a range, to its upper end where that is all there is, to its lower end."""
 
 
 def by_records(findings: Iterable[Finding]) -> list[Finding]:
@@ -68,6 +73,17 @@ def reason_words(finding: Finding) -> str:
     """Return why a verdict is what it is, in a line: its interval against the range, or what is missing."""
     if finding.problem or finding.found is None or finding.found.estimate is None or not range_words(finding):
         return finding.problem or finding.by
-    found = f"{value_words(finding.found)} {interval_words(finding.found)}, {_PLACES[finding.verdict]}"
-    more = f"; {finding.would_change}" if finding.verdict is Verdict.INCONCLUSIVE else ""
-    return f"{found} {range_words(finding)}{more}"
+    more = f"; to decide: {finding.would_change}" if finding.verdict is Verdict.INCONCLUSIVE else ""
+    return f"{value_words(finding.found)} {interval_words(finding.found)}, {_place(finding)}{more}"
+
+
+def _place(finding: Finding) -> str:
+    """Return where an interval lies to the range of its claim."""
+    inside, below, above = _PLACES[finding.verdict]
+    low, high = finding.band or (-math.inf, math.inf)
+    if math.isfinite(low) and math.isfinite(high):
+        return f"{inside} {range_words(finding)}"
+    unit = finding.found.unit if finding.found is not None else ""
+    return (
+        f"{below} {number(high)} {unit}".rstrip() if math.isfinite(high) else f"{above} {number(low)} {unit}".rstrip()
+    )

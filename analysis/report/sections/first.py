@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from collmark.analysis.claims.finding import Finding
-from collmark.analysis.figures.words import ASYMPTOTE, N_HALF, about_nbytes, gigabytes, microseconds, percent
+from collmark.analysis.figures.words import ASYMPTOTE, gigabytes, microseconds, percent
 from collmark.analysis.models.fit import Fit
 from collmark.analysis.report.cells import name_heading, quantity_cells, quantity_span, with_interval
 from collmark.analysis.report.content import Block, Cell, Drawing, Heading, Mark, Section, Table, Text
@@ -52,7 +52,7 @@ def _of_claims(decided: list[Finding], half: list[Finding]) -> Table:
 
 def _of_fits(material: Material, fits: list[Fit]) -> Table:
     more = len(material.fits.fits) - len(fits)
-    caption = f"{ASYMPTOTE}: what large sizes come near; {N_HALF}: where half of it is reached; misfit: rms."
+    caption = f"{ASYMPTOTE}: the bus bandwidth that large sizes come near; misfit of the model: rms."
     if material.findings:
         caption = f"No claim is decided by these records. {caption}"
     return Table(
@@ -63,9 +63,7 @@ def _of_fits(material: Material, fits: list[Fit]) -> Table:
             Heading(name="T min", unit="µs"),
             *with_interval(ASYMPTOTE, "GB/s"),
             Heading(name="", is_drawn=True),
-            Heading(name=N_HALF),
-            Heading(name="misfit", unit="%"),
-            name_heading("but"),
+            name_heading("misfit"),
         ),
         rows=tuple(_row(material, fit) for fit in fits),
     )
@@ -80,18 +78,14 @@ def _row(material: Material, fit: Fit) -> tuple[Cell, ...]:
         quantity_cells(microseconds, fit.smallest)[0],
         *quantity_cells(gigabytes, fit.asymptote),
         quantity_span(fit.asymptote),
-        quantity_cells(about_nbytes, fit.half_size)[0],
-        Cell(text=percent(fit.rms), mark=Mark.NONE if fit.describes else Mark.BAD),
-        Cell(text=_but(fit), mark=Mark.NONE if fit.describes else Mark.BAD),
+        Cell(text=_misfit(fit), mark=Mark.NONE if fit.describes else Mark.BAD),
     )
 
 
-def _but(fit: Fit) -> str:
-    """Return in a word or two why a bandwidth is not to be relied on; nothing where it is."""
-    if not fit.describes:
-        return "no model describes it"
-    is_weak = fit.asymptote is not None and fit.asymptote.weak
-    return f"{ASYMPTOTE} weakly known" if is_weak else ""
+def _misfit(fit: Fit) -> str:
+    """Return how far the model is off, and why a bandwidth is not to be relied on where it is not."""
+    weak = f", {ASYMPTOTE} weak" if fit.asymptote is not None and fit.asymptote.weak else ""
+    return f"{percent(fit.rms)} %{weak if fit.describes else ', no model'}"
 
 
 def _carrier(material: Material) -> Drawing | None:
