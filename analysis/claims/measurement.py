@@ -20,6 +20,8 @@ from collmark.analysis.claims.rule import Rules
 from collmark.analysis.claims.working import band_in, unit_beside
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from collmark.analysis.claims.measured.material import Material
     from collmark.analysis.claims.measured.reading import Reading, Sample
     from collmark.analysis.models.fit import Fits
@@ -70,6 +72,8 @@ class Records:
         Let unstable records enter, and sides of unlike numbers of ranks be compared.
     fits : Fits or None
         Of all their series, where they are known.
+    table : DataFrame or None
+        Their frame, where there is one already.
     """
 
     def __init__(
@@ -79,11 +83,13 @@ class Records:
         include_unstable: bool = False,
         unequal_ranks: bool = False,
         fits: Fits | None = None,
+        table: pd.DataFrame | None = None,
     ) -> None:
         self._results = results
         self._include_unstable = include_unstable
         self._unequal_ranks = unequal_ranks
         self._fits = fits
+        self._table = table
 
     def __bool__(self) -> bool:
         """Whether there is any run."""
@@ -99,6 +105,7 @@ class Records:
             include_unstable=self._include_unstable,
             unequal_ranks=self._unequal_ranks,
             fits=self._fits,
+            table=self._table,
         )
 
 
