@@ -168,6 +168,7 @@ COLUMNS: dict[str, Column] = {
     "run": _text("name of the run's folder"),
     **{name: column for name, (column, _value) in OF_CASE.items()},
     **{name: column for name, (column, _value) in OF_RECORD.items()},
+    "window": _whole("most messages in flight in a call of a stream: large sizes may have fewer by plan; 1 elsewhere"),
 }
 """Every column of the frame, in its order."""
 
@@ -189,6 +190,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     scheduling: str
     binding: str
     directions: int
+    window: int
     root: int
     form: str
     thread_level: str

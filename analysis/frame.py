@@ -43,7 +43,15 @@ def frame(results: Iterable[Results]) -> pd.DataFrame:
                 columns[name].append("" if record.imported and name in NOT_IN_LOGS else found)
             for name, (_column, value) in OF_RECORD.items():
                 columns[name].append(value(record))
-    return _sorted(pd.DataFrame({name: _series(name, values) for name, values in columns.items()}))
+    columns["window"] = [1] * len(columns["run"])
+    return _sorted(_with_window(pd.DataFrame({name: _series(name, values) for name, values in columns.items()})))
+
+
+def _with_window(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with the window of each stream: our plan has one for a run, a log may hold several."""
+    is_ours = table["origin"].eq("")
+    most = table[is_ours].groupby(["run", "operation", "cadence"])["messages"].transform("max")
+    return table.assign(window=most.reindex(table.index).fillna(table["messages"]).astype("int64"))
 
 
 def _series(name: str, values: list[object]) -> pd.Series:

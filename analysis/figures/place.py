@@ -18,8 +18,8 @@ MOST_CURVES = 4
 SEPARATOR = ", "
 SPLIT_FIRST = (
     "run", "backend", "device", "placement", "dtype", "reduction", "traffic", "cadence", "in_place", "buffers",
-    "form", "thread_level", "groups", "company", "group", "scheduling", "binding", "directions", "root", "estimand",
-    "marker", "origin", "tier", "fabric",
+    "form", "thread_level", "groups", "company", "group", "scheduling", "binding", "directions", "window", "root",
+    "estimand", "marker", "origin", "tier", "fabric",
 )  # fmt: skip
 """The columns of a series in the order in which panels are split by them."""
 _STAMP = re.compile(r"^\d{8}T\d{6}Z-")
@@ -132,6 +132,7 @@ def _words(one: dict[str, object], columns: list[str], names: dict[str, str]) ->
         "buffers": lambda: f"{one['buffers']} buffers" if one["buffers"] else "",
         "binding": lambda: f"bind {one['binding']}" if one["binding"] else "",
         "directions": lambda: f"{one['directions']} way{'' if one['directions'] == 1 else 's'}",
+        "window": lambda: f"window {one['window']}",
         "groups": lambda: str(one["groups"]) or "one group",
         "group": lambda: f"group {one['group']}" if one["group"] else "",
         "root": lambda: f"root {one['root']}",

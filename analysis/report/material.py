@@ -38,6 +38,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         Runs, in the order named.
     names : dict of str to str
         Short names of the runs, by the name of their folder.
+    table : DataFrame
+        Their frame: all else follows from it.
     drawn : DataFrame
         A row per measurement, as figures take it (:mod:`collmark.analysis.figures.drawn`).
     curves : dict of str to str
@@ -68,6 +70,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
 
     results: tuple[Results, ...]
     names: dict[str, str]
+    table: pd.DataFrame
     drawn: pd.DataFrame
     curves: dict[str, str]
     fits: Fits
@@ -134,6 +137,7 @@ def gather(
     bare = Material(
         results=tuple(results),
         names=run_names([one.name for one in results]),
+        table=table,
         drawn=drawn,
         curves={_key(values[:-1]): values[-1] for values in named.itertuples(index=False)},
         fits=fits,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from collmark.analysis.claims.measured.curve import Curve, Side, sides
-from collmark.analysis.claims.measured.reading import DIGITS, FITTED, LEVEL, Reading, fitted, read, words
+from collmark.analysis.claims.measured.reading import DIFFER, DIGITS, FITTED, LEVEL, Reading, fitted, read, words
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.analysis.claims.quantity import shown
 from collmark.analysis.fieller import NOT_BOUNDED
@@ -19,12 +19,14 @@ NAMED = 4
 def ratio_of(left: Side, right: Side, name: str, says: str, *, software: bool = False) -> Reading:
     """Return the ratio of a fitted quantity of two sides, by Welch on the logarithms of its value in each launch."""
     over, under = fitted(left, name), fitted(right, name)
-    each = [read("", [values.per_launch], unit=FITTED[name].unit, by="") for values in (over, under)]
+    unit = FITTED[name].unit
+    each = [read("", [values.per_launch], unit=unit, apart=values.apart, by="") for values in (over, under)]
     reading = read(
         says,
         [over.per_launch],
         [under.per_launch],
         problem="; ".join(filter(None, (over.problem, under.problem))),
+        apart=DIFFER if over.apart or under.apart else "",
         by=f"{left.curves[0].series.operation}, {ranks_of(left, right)}, {launches(over.per_launch, under.per_launch)}",
     ).with_sides(*(side.definition(FITTED[name].words, software=software) for side in (left, right)))
     return reading.with_steps(
@@ -37,7 +39,7 @@ def ratio_of(left: Side, right: Side, name: str, says: str, *, software: bool = 
 
 def checked(reading: Reading) -> tuple[str, ...]:
     """Return the step that says what Fieller's interval of the same ratio is; none where there is none."""
-    if reading.check is None:
+    if reading.check is None or reading.apart:
         return ()
     estimate = reading.check.interval(LEVEL)
     if estimate is None:

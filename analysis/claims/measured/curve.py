@@ -50,8 +50,6 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
         Why there is no fit.
     left_out : str
         Records that did not enter, as ``2 unstable``.
-    window : int
-        Most messages in flight in a call of a stream; a stream of more is faster, and unlike it.
     skewed : float or None
         Share of repetitions whose ranks entered over 10 % of L apart; None where no clock could tell.
     """
@@ -65,14 +63,13 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     fit: Fit | None = None
     refused: str = ""
     left_out: str = ""
-    window: int = 1
     skewed: float | None = None
 
     @property
     def condition(self) -> dict[str, object]:
         """Everything that must be alike on two sides, the number of ranks apart."""
         fields = msgspec.structs.asdict(self.series)
-        return {"window": self.window, **{name: value for name, value in fields.items() if name not in OTHER_PLACE}}
+        return {name: value for name, value in fields.items() if name not in OTHER_PLACE}
 
     @property
     def words(self) -> str:

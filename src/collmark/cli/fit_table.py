@@ -34,6 +34,7 @@ VARYING = (
     "buffers",
     "binding",
     "directions",
+    "window",
     "root",
     "form",
     "thread_level",
