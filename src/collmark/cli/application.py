@@ -10,6 +10,7 @@ import typer
 from collmark import __version__
 from collmark.cli.claims import claims
 from collmark.cli.demo import demo
+from collmark.cli.doctor import doctor
 from collmark.cli.export import export
 from collmark.cli.faults import STATUS_WORDS
 from collmark.cli.fit import fit
@@ -30,6 +31,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
     "plan": plan,
     "list": list_runs,
+    "doctor": doctor,
     "noise": noise,
     "import": import_logs,
     "fit": fit,

@@ -111,8 +111,8 @@ LIMITS = {
     "shm": Check(
         looks="free space of /dev/shm, for the ranks of a host (nccl, mpi)",
         breaks="NCCL and MPI exchange through it inside a host: they end with an error or a bus error",
-        mend="docker run --shm-size=1g (Docker gives 64 MiB) or --ipc=host, a volume in memory under Kubernetes; remove stale "
-        "files",
+        mend="docker run --shm-size=1g (Docker gives 64 MiB) or --ipc=host; under Kubernetes a volume in memory; "
+        "remove stale files",
         rule=_shm,
         applies=lambda facts: facts.backend in ("nccl", "mpi"),
         sources=("NVIDIA's NCCL guide, Troubleshooting, Shared memory", "NVIDIA/nccl issues 290, 342 and 1518"),
