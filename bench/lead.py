@@ -214,11 +214,11 @@ def _assemble(
     with objecting(gathering, "placement", job):
         check_evenness(job.placement, hub)
     gathering.add(0, tell(job.backend, job.plan.mpi_library, seat.local_rank, way_of(hub.own_address())))
-    with objecting(gathering, "backend", job, hub.name(0)):
+    with objecting(gathering, "backend", job, 0):
         prepare_process(job, seat, watchdog)
     for rank, reply in hub.gather():
         report = msgspec.msgpack.decode(reply, type=Report)
-        with objecting(gathering, "backend", job, hub.name(rank)):
+        with objecting(gathering, "backend", job, rank):
             if report.refused:
                 raise UnavailableError(report.refused if job.only_examine else f"{hub.name(rank)}: {report.refused}")
         check_plan_of(hub.name(rank), report, job.plan)

@@ -20,14 +20,14 @@ from collmark.core.errors import UnavailableError
 
 
 @contextlib.contextmanager
-def objecting(gathering: Gathering, check: str, job: Job, where: str = "") -> Iterator[None]:
+def objecting(gathering: Gathering, check: str, job: Job, rank: int | None = None) -> Iterator[None]:
     """Note what keeps a launch from beginning as one finding of several, where findings are all that is asked for."""
     try:
         yield
     except UnavailableError as error:
         if not job.only_examine:
             raise
-        gathering.objections.append(Objection(check=check, words=str(error), where=where))
+        gathering.objections.append(Objection(check=check, words=str(error), rank=rank))
 
 
 def wall_offsets(hub: Hub, gathering: Gathering, watchdog: Watchdog, timeout: float) -> dict[str, float]:

@@ -15,6 +15,7 @@ from collmark.bench.backends.gpu_seat import is_asked
 from collmark.bench.doctor.sources import Sources
 from collmark.bench.secrecy import is_secret
 from collmark.core.doctor.facts import UNLIMITED, Limit, ProcessFacts
+from collmark.core.units import MIB
 
 SETTINGS = ("NCCL_", "TORCH_NCCL_", "GLOO_", "UCX_", "FI_PROVIDER")
 """Beginnings of variables that decide how libraries move bytes, and that ranks should agree on."""
@@ -87,10 +88,15 @@ def _plugins(sources: Sources, backend: str) -> Iterator[tuple[str, str]]:
 
 
 def file_words(path: Path) -> str:
-    """Return a name and checksum by which two files are the same: what a library is called tells its version."""
+    """Return by what two libraries are the same: name, which tells the version, size, checksum of the beginning.
+
+    There lies the build id that linkers write; the whole would be 10 to 100 MB, from a network file system.
+    """
     try:
         real = path.resolve()
-        return f"{real.name} (crc32 {zlib.crc32(real.read_bytes()):08x})"
+        with real.open("rb") as file:
+            head = file.read(MIB)
+        return f"{real.name} ({real.stat().st_size} B, crc32 of the first MiB {zlib.crc32(head):08x})"
     except OSError:
         return ""
 

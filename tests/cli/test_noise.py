@@ -15,8 +15,8 @@ import pytest
 from collmark.bench.noise.pinned import own_cores
 from collmark.core.estimate import Estimate
 from collmark.core.noise import ClockReads, Copy, CoreGaps, Gaps, Host, Latency, MachineNoise, Summation
-from collmark.workflow import noise as workflow
 from collmark.core.numeral import spans
+from collmark.workflow import noise as workflow
 from collmark.workflow.noise import Noise, read_cores
 
 

@@ -8,10 +8,13 @@ import msgspec
 
 from collmark.core.doctor.facts import Facts, RankFacts
 from collmark.core.doctor.finding import Level
+from collmark.core.errors import excerpt
 from collmark.core.numeral import listed, spans
 
 MOST_NAMED = 4
 """Hosts in one finding, or values that differ, that are named; the others are counted."""
+LONGEST_SPANS = 60
+"""Letters of a list of ranks."""
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,8 +59,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def where(ranks: Sequence[RankFacts]) -> str:
-    """Return ranks with their hosts."""
-    numbers = spans([rank.rank for rank in ranks])
+    """Return ranks with their hosts, not all of them where they are many."""
+    numbers = excerpt(spans([rank.rank for rank in ranks]), LONGEST_SPANS)
     hosts = listed(list(dict.fromkeys(rank.host for rank in ranks)), MOST_NAMED)
     return f"rank{'s' if len(ranks) > 1 else ''} {numbers} ({hosts})"
 

@@ -178,11 +178,11 @@ class RankFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Objection(msgspec.Struct, frozen=True, kw_only=True):
-    """What was noticed while the ranks came together, for the check of that name; where, where that is known."""
+    """What was noticed while the ranks came together, for the check of that name; on which rank, if it was one."""
 
     check: str
     words: str
-    where: str = ""
+    rank: int | None = None
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True, dict=True):

@@ -50,6 +50,11 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """Findings with which nothing may be timed."""
         return [finding for finding in self.findings if finding.level is Level.BLOCKING]
 
+    @property
+    def notable(self) -> list[Finding]:
+        """Findings that are more than hints."""
+        return [finding for finding in self.findings if finding.level is not Level.HINT]
+
     def words(self) -> str:
         """Return how many of each there are."""
         counts = Counter(finding.level for finding in self.findings)

@@ -101,7 +101,7 @@ GPUS = {
         mend="give ranks all GPUs of the host: srun --gpus-per-node with --gpu-bind=none, no --gpus-per-task, no "
         "CUDA_VISIBLE_DEVICES of one",
         rule=_hidden,
-        applies=_on_gpus,
+        applies=lambda facts: _on_gpus(facts) and any(rank.gpu for rank in facts.ranks),
         sources=("NVIDIA/nccl issue 1066", "open-mpi/ompi issue 11949"),
     ),
     "gpu memory": Check(

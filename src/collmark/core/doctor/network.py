@@ -107,7 +107,7 @@ def _mtu(facts: Facts) -> Iterator[Seen]:
         (rank.host, f"{one.mtu} B")
         for rank in facts.ranks
         for one in facts.hosts[rank.host].interfaces
-        if one.name == rank.interface and one.mtu is not None
+        if one.name == rank.interface and one.mtu is not None and not _leads_nowhere(one.name)
     )
     if words := differing(told):
         yield Seen(level=Level.WARNING, found=f"the largest packet differs: {words}")
