@@ -15,9 +15,7 @@ from collmark.core.errors import UnavailableError
 if TYPE_CHECKING:
     from collmark.workflow.doctor import Examination
 
-with_examples(
-    "collmark doctor", "collmark doctor --ranks 2", "srun --nodes 2 --ntasks-per-node 8 collmark doctor --backend nccl"
-)
+with_examples("collmark doctor", "collmark doctor", "collmark doctor --backend nccl --ranks 8")
 
 USED = {"backend": "--backend", "timeout": "--timeout", "mpi_library": "--mpi-library"}
 

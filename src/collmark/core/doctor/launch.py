@@ -77,7 +77,7 @@ LAUNCH = {
     ),
     "launcher": Check(
         looks="the launcher belongs to the MPI library",
-        breaks="every process would be rank 0 of 1",
+        breaks="ranks cannot be started, or every one is rank 0 of 1",
         mend="use the library's own mpiexec, srun with the --mpi that it was built for, or another --mpi-library",
         rule=_objected("launcher"),
         applies=lambda facts: facts.backend == "mpi" or any(one.check == "launcher" for one in facts.objections),
