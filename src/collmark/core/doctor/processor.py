@@ -38,7 +38,7 @@ def _cores(facts: Facts) -> Iterator[Seen | NotTold]:
 
 
 def _few(ranks: tuple[RankFacts, ...], online: int, backend: str) -> Iterator[Seen]:
-    short = [rank for rank in ranks if len(rank.cores) < rank.process.claims.get("SLURM_CPUS_PER_TASK", 1)]
+    short = [rank for rank in ranks if len(rank.cores) < min(online, rank.process.claims.get("SLURM_CPUS_PER_TASK", 1))]
     if short:
         asked = short[0].process.claims["SLURM_CPUS_PER_TASK"]
         yield Seen(
