@@ -23,6 +23,7 @@ from collmark.core.units import NBytes
 
 GET_FLAGS, GET_MTU = 0x8913, 0x8921  # Linux's SIOCGIFFLAGS, SIOCGIFMTU
 IS_UP = 1  # IFF_UP
+GLOBAL = "00"  # scope of an IPv6 address that others may reach, in /proc/net/if_inet6
 
 
 class GpuSeat(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,11 +76,16 @@ def interfaces_here() -> tuple[Interface, ...]:
     """Return the network interfaces of this process's network namespace, of which /sys may know nothing."""
     if not sys.platform.startswith("linux"):
         return ()
+    try:
+        lines = [line.split() for line in Path("/proc/self/net/if_inet6").read_text(encoding="ascii").splitlines()]
+    except OSError:
+        lines = []
+    wide = {line[-1]: line[0] for line in lines if line[3] == GLOBAL}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        return tuple(_interface(probe, name) for _index, name in socket.if_nameindex())
+        return tuple(_interface(probe, name, wide.get(name, "")) for _index, name in socket.if_nameindex())
 
 
-def _interface(probe: socket.socket, name: str) -> Interface:
+def _interface(probe: socket.socket, name: str, other: str) -> Interface:
     def ask(what: int) -> bytes:
         try:
             return fcntl.ioctl(probe, what, struct.pack("256s", name.encode()))[16:24]
@@ -91,7 +97,7 @@ def _interface(probe: socket.socket, name: str) -> Interface:
     address = ask(environment.GET_ADDRESS)[4:8]
     return Interface(
         name=name,
-        address=socket.inet_ntoa(address) if any(address) else "",
+        address=socket.inet_ntoa(address) if any(address) else other,
         is_up=bool(flags & IS_UP),
         mtu=mtu or None,
     )

@@ -226,6 +226,32 @@ def test_no_false_alarm_on_nodes_as_they_should_be(nodes: Hosts, backend: str, c
     assert ({"gpus", "acs", "gpu binding"} <= set(found.good)) is (backend == "nccl")
 
 
+def test_a_variable_of_another_backend_may_differ(nodes: Hosts) -> None:
+    _set("NCCL_ALGO", "Ring", SECOND)(nodes)
+    assert not diagnose(facts_of(nodes, "gloo", each=8)).findings
+
+
+def test_a_host_that_nobody_described_differs_in_nothing(nodes: Hosts) -> None:
+    for host in nodes:
+        host.environ["NCCL_SOCKET_IFNAME"] = "eth0"
+    facts = facts_of(nodes, "nccl", each=8)
+    unseen = msgspec.structs.replace(facts, hosts={**facts.hosts, "b": HostFacts()})
+    assert not diagnose(unseen).findings
+
+
+def test_a_gpu_that_no_rank_uses_may_be_another(nodes: Hosts) -> None:
+    words = "Model: \t\t NVIDIA DGX Display\nGPU UUID: \t GPU-screen\n"
+    nodes[1].write("proc/driver/nvidia/gpus/0000:90:00.0/information", words)
+    assert not diagnose(facts_of(nodes, "nccl", each=8)).findings
+    facts = facts_of(nodes, "nccl", each=8)
+    ranks = (*facts.ranks[:-1], msgspec.structs.replace(facts.ranks[-1], gpu="GPU-screen"))
+    found = diagnose(msgspec.structs.replace(facts, ranks=ranks)).findings
+    assert {one.check for one in found} == {"hardware"}
+    assert any(
+        "b: GPUs of several models: NVIDIA DGX Display, NVIDIA H100" in f"{one.where}: {one.found}" for one in found
+    )
+
+
 def test_settings_that_may_differ_are_no_false_alarm(nodes: Hosts) -> None:
     for position, host in enumerate(nodes):
         host.environ |= {"NCCL_IB_HCA": f"mlx5_{position}", "NCCL_SOCKET_IFNAME": "^docker,lo"}

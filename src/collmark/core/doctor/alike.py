@@ -12,6 +12,8 @@ from collmark.core.numeral import counted
 PROTOCOLS = {"gloo": ("collmark", "torch"), "nccl": ("collmark", "torch", "nccl"), "mpi": ("collmark", "mpi")}
 """Of each backend, what talks to itself across ranks: other versions may not understand each other."""
 MATTERS = {"gloo": ("python",), "nccl": ("python", "cuda", "driver"), "mpi": ("python", "mpi4py")}
+PREFIXES = {"gloo": ("GLOO_",), "nccl": ("NCCL_", "TORCH_NCCL_"), "mpi": ("UCX_", "FI_")}
+"""Of each backend, beginnings of names of variables that it reads."""
 OF_RANK = ("_IFNAME", "_HCA", "HOSTID", "_FILE", "NET_DEVICES")
 """Ends of names of variables that may well differ between ranks or hosts."""
 
@@ -26,7 +28,9 @@ def _told(facts: Facts, kind: str) -> dict[str, list[tuple[str, str]]]:
 
 def _versions(facts: Facts) -> Iterator[Seen]:
     told = _told(facts, "versions")
-    told |= {name: [(host, getattr(one, name)) for host, one in facts.hosts.items()] for name in ("driver", "kernel")}
+    told |= {
+        name: [(host, getattr(one, name)) for host, one in facts.described.items()] for name in ("driver", "kernel")
+    }
     for name, values in told.items():
         if words := differing(values):
             found = f"{name} differs: {words}"
@@ -45,25 +49,23 @@ def _plugins(facts: Facts) -> Iterator[Seen]:
 
 def _settings(facts: Facts) -> Iterator[Seen]:
     for name, values in _told(facts, "settings").items():
-        if not name.endswith(OF_RANK) and (words := differing(values, absent="not set")):
+        matters = name.startswith(PREFIXES.get(facts.backend, ())) and not name.endswith(OF_RANK)
+        if matters and (words := differing(values, absent="not set")):
             yield Seen(level=Level.WARNING, found=f"{name} differs: {words}")
 
 
 def _hardware(facts: Facts) -> Iterator[Seen]:
-    def each(value: Callable[[HostFacts], str]) -> Iterable[tuple[str, str]]:
-        return [(host, value(one)) for host, one in facts.hosts.items()]
-
-    def gpus(host: HostFacts) -> str:
-        models = [gpu.name for gpu in host.gpus]
-        return ", ".join(f"{models.count(model)} x {model or 'GPU'}" for model in dict.fromkeys(models))
-
-    if words := differing(each(gpus)):
+    used = {rank.gpu for rank in facts.ranks}  # a screen may hang on another
+    models = {
+        host: sorted({gpu.name or "unknown" for gpu in one.gpus if gpu.uuid in used})
+        for host, one in facts.described.items()
+    }
+    if words := differing((host, ", ".join(names)) for host, names in models.items()):
         yield Seen(level=Level.WARNING, found=f"GPUs differ: {words}")
-    for host, one in facts.hosts.items():
-        models = {gpu.name for gpu in one.gpus}
-        if len(models) > 1:
-            yield Seen(level=Level.WARNING, where=host, found=f"{counted(len(models), 'model')} of GPU: {gpus(one)}")
-    if words := differing(each(lambda one: one.cpu)):
+    for host, names in models.items():
+        if len(names) > 1:
+            yield Seen(level=Level.WARNING, where=host, found=f"GPUs of several models: {', '.join(names)}")
+    if words := differing((host, one.cpu) for host, one in facts.described.items()):
         yield Seen(level=Level.HINT, found=f"processors differ: {words}")
 
 
@@ -83,14 +85,14 @@ ALIKE = {
         sources=("NVIDIA's NCCL guide, NCCL_NET_PLUGIN",),
     ),
     "settings": Check(
-        looks="NCCL_, GLOO_ and UCX_ variables: the same on every rank, but for those that name devices",
+        looks="NCCL_, GLOO_, UCX_ or FI_ variables, as the backend reads: the same on every rank, but for devices",
         breaks="ranks may choose different algorithms or transports, and hang",
         mend="set them for all ranks: srun --export=ALL, mpiexec -x NAME or -genv NAME, torchrun on every host",
         rule=_settings,
         sources=("NVIDIA's NCCL guide, Environment Variables",),
     ),
     "hardware": Check(
-        looks="processors and GPUs: the same models, and as many, on every host",
+        looks="processors, and the GPUs that ranks use: the same models everywhere",
         breaks="the slowest host sets the pace of every collective",
         mend="ask for hosts of one kind (srun --constraint)",
         rule=_hardware,

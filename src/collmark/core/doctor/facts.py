@@ -18,7 +18,7 @@ OURS = "collmark"
 
 
 class Interface(msgspec.Struct, frozen=True, kw_only=True):
-    """A network interface: its IPv4 address, whether it is up, the largest packet in B."""
+    """A network interface: an address of it, of IPv4 if it has one, whether it is up, the largest packet in B."""
 
     name: str
     address: str = ""
@@ -216,6 +216,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def is_several(self) -> bool:
         """Whether the ranks lie on several hosts."""
         return len(self.hosts) > 1
+
+    @functools.cached_property
+    def described(self) -> dict[str, HostFacts]:
+        """Hosts of which something is known: of what nobody has said, nothing differs."""
+        return {name: host for name, host in self.hosts.items() if host != HostFacts()}
 
     @functools.cached_property
     def ranks_of(self) -> dict[str, tuple[RankFacts, ...]]:

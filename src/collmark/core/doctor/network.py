@@ -46,6 +46,8 @@ def _leads_nowhere(name: str) -> bool:
 def _interface(facts: Facts) -> Iterator[Seen]:
     variable = INTERFACES.get(facts.backend, "")
     for ranks, asked in _asking(facts, variable):
+        if not facts.hosts[ranks[0].host].interfaces:
+            continue  # the system does not tell which there are
         chosen = _chosen(facts, ranks[0], asked)
         there = ", ".join(one.name for one in facts.hosts[ranks[0].host].interfaces) or "none"
         if not chosen:
@@ -89,7 +91,7 @@ def _devices(facts: Facts) -> Iterator[Seen]:
             there = ", ".join(dict.fromkeys(devices)) or "none"
             found = f"{DEVICES}={asked}, and no such device is active; there is {there}"
             yield Seen(level=Level.WARNING, where=where(ranks), found=found, breaks="NCCL goes over TCP without a word")
-    if words := differing((name, _ports_words(host)) for name, host in facts.hosts.items()):
+    if words := differing((name, _ports_words(host)) for name, host in facts.described.items()):
         yield Seen(level=Level.WARNING, found=f"active ports differ: {words}")
 
 
