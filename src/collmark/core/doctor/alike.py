@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 from collmark.core.doctor.check import Check, Seen, differing
-from collmark.core.doctor.facts import Facts, HostFacts
+from collmark.core.doctor.facts import Facts
 from collmark.core.doctor.finding import Level
-from collmark.core.numeral import counted
 
 PROTOCOLS = {"gloo": ("collmark", "torch"), "nccl": ("collmark", "torch", "nccl"), "mpi": ("collmark", "mpi")}
 """Of each backend, what talks to itself across ranks: other versions may not understand each other."""
