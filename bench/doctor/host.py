@@ -54,8 +54,7 @@ def host_facts(sources: Sources, *, on_gpus: bool) -> HostFacts:
 
 def _cores(sources: Sources) -> list[int]:
     found: list[int] = []
-    for part in filter(None, sources.text(f"{CPUS}/online").split(",")):
-        first, _, last = part.partition("-")
+    for first, last in re.findall(r"\b(\d{1,4})(?:-(\d{1,4}))?\b", sources.text(f"{CPUS}/online")):
         found += range(int(first), int(last or first) + 1)
     return found
 
@@ -66,15 +65,15 @@ def _driver(sources: Sources) -> str:
 
 
 def _memory(sources: Sources) -> NBytes | None:
-    number = sources.field("/proc/meminfo", "MemAvailable").removesuffix("kB").strip()
-    told = [int(number) * KIB] if number.isdecimal() else []
+    number = re.fullmatch(r"(\d{1,15}) kB", sources.field("/proc/meminfo", "MemAvailable"))
+    told = [int(number[1]) * KIB] if number else []
     allowed = sources.memory_left()
     return min([*told, *([] if allowed is None else [allowed])], default=None)
 
 
 def _ports(sources: Sources) -> Iterator[Port]:
     for device in sources.names(RDMA):
-        for port in sources.names(f"{RDMA}/{device}/ports"):
+        for port in filter(str.isdecimal, sources.names(f"{RDMA}/{device}/ports")):
             folder = f"{RDMA}/{device}/ports/{port}"
             yield Port(
                 device=device,
@@ -132,7 +131,7 @@ def _translates(sources: Sources) -> bool | None:
 
 
 def _reads_gpu(sources: Sources, kernel: str) -> bool:
-    if any(sources.path(f"/sys/module/{name}").exists() for name in ("nvidia_peermem", "nv_peer_mem")):
+    if any(sources.has(f"/sys/module/{name}") for name in ("nvidia_peermem", "nv_peer_mem")):
         return True
     found = re.match(r"(\d+)\.(\d+)", kernel)
     version = (int(found[1]), int(found[2])) if found else (0, 0)

@@ -27,6 +27,7 @@ PLUGINS = {
 }
 FOLDERS = ("/usr/local/lib", "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu")
 MAY_LOCK = 1 << 14  # CAP_IPC_LOCK of linux/capability.h
+NUMBER = re.compile(r"[0-9]{1,9}")
 SHOWN = 200  # letters of a value
 
 
@@ -42,7 +43,7 @@ def process_facts(sources: Sources, backend: str, mpi_library: str = "") -> Proc
         The shared library that the mpi backend loads.
     """
     environ = sources.environ
-    capabilities = sources.field("/proc/self/status", "CapEff")
+    capabilities = re.fullmatch(r"[0-9a-f]{1,16}", sources.field("/proc/self/status", "CapEff"))
     return ProcessFacts(
         versions=dict(_versions(sources, backend, mpi_library)),
         plugins=dict(_plugins(sources, backend)),
@@ -51,10 +52,10 @@ def process_facts(sources: Sources, backend: str, mpi_library: str = "") -> Proc
             for name, value in sorted(environ.items())
             if name.startswith(SETTINGS) and not is_secret(name, value)
         },
-        claims={name: int(text) for name in CLAIMS if (text := environ.get(name, ""))[:9].isdecimal()},
+        claims={name: int(text) for name in CLAIMS if NUMBER.fullmatch(text := environ.get(name, ""))},
         memlock=_limit(sources, "Max locked memory"),
         nofile=_limit(sources, "Max open files"),
-        may_lock=bool(int(capabilities or "0", 16) & MAY_LOCK),
+        may_lock=bool(capabilities and int(capabilities[0], 16) & MAY_LOCK),
         shares_gpu=is_asked(environ),
     )
 
@@ -81,10 +82,10 @@ def _plugins(sources: Sources, backend: str) -> Iterator[tuple[str, str]]:
         if asked and name == "libnccl-net.so":
             name = asked if asked.endswith(".so") or "/" in asked else f"libnccl-net-{asked}.so"  # noqa: PLW2901
         folders = [*sources.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep), *FOLDERS]
-        found = (sources.path(str(Path(folder, name))) for folder in filter(None, folders))
-        path = next((path for path in found if path.exists()), None)
-        if path is not None:
-            yield name, file_words(path)
+        places = (str(Path(folder, name)) for folder in filter(None, folders))
+        place = next(filter(sources.has, places), None)
+        if place is not None:
+            yield name, file_words(sources.path(place))
 
 
 def file_words(path: Path) -> str:
@@ -103,7 +104,9 @@ def file_words(path: Path) -> str:
 
 def _limit(sources: Sources, name: str) -> Limit | None:
     """Return a resource limit; None where /proc does not tell."""
-    found = re.search(rf"^{name}\s+(\w+)\s+(\w+)", sources.text("/proc/self/limits"), re.MULTILINE)
+    found = re.search(
+        rf"^{name}\s+(unlimited|\d{{1,20}})\s+(unlimited|\d{{1,20}})\s", sources.text("/proc/self/limits"), re.MULTILINE
+    )
     if not found:
         return None
     soft, hard = (UNLIMITED if text == "unlimited" else int(text) for text in found.groups())

@@ -130,6 +130,13 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
         """Return a path of the system below the root."""
         return self.root / path.lstrip("/")
 
+    def has(self, path: str) -> bool:
+        """Whether a path is there, as far as we may see."""
+        try:
+            return self.path(path).exists()
+        except OSError:
+            return False
+
     def text(self, path: str) -> str:
         """Return what a file holds, stripped; empty where it cannot be read."""
         try:

@@ -39,7 +39,7 @@ def _one_core(hosts: Hosts) -> None:
 
 def _cpus_per_task(hosts: Hosts) -> None:
     for host in hosts:
-        host.environ["SLURM_CPUS_PER_TASK"] = "14"
+        host.environ["SLURM_CPUS_PER_TASK"] = "4"
         host.cores = {rank: (rank,) for rank in range(8)}
 
 
@@ -141,10 +141,10 @@ FAULTS: dict[str, tuple[str, str, Level, Callable[[Hosts], None], str]] = {
     "ACS": ("nccl", "acs", W, _bridges, "2 of 4 PCI bridges redirect peer-to-peer traffic"),
     "IOMMU": ("nccl", "iommu", H, _translated, "the IOMMU translates what GPUs address"),
     "no GPUDirect": ("nccl", "gpudirect", W, _closed_driver, "neither nvidia_peermem nor dma-buf"),
-    "all on one core": ("gloo", "cores", W, _one_core, "8 ranks on core 0, of 112 that are there"),
-    "cores not taken over": ("nccl", "cores", W, _cpus_per_task, "1 core a rank, and the job asked for 14"),
-    "a core for four threads": ("gloo", "cores", W, _own_core, "1 core a rank, of 112"),
-    "governor": ("gloo", "governor", W, _processor("powersave"), "powersave on 112 cores"),
+    "all on one core": ("gloo", "cores", W, _one_core, "8 ranks on core 0, of 32 that are there"),
+    "cores not taken over": ("nccl", "cores", W, _cpus_per_task, "1 core a rank, and the job asked for 4"),
+    "a core for four threads": ("gloo", "cores", W, _own_core, "1 core a rank, of 32"),
+    "governor": ("gloo", "governor", W, _processor("powersave"), "powersave on 32 cores"),
     "clock source": ("gloo", "clock source", W, _processor("performance", "hpet"), "hpet"),
     "locked memory, NCCL": ("nccl", "memlock", B, _limits(locked="65536"), "64.0 KiB, needs unlimited"),
     "locked memory, MPI": ("mpi", "memlock", W, _limits(locked="8388608"), "8.00 MiB, needs unlimited"),
@@ -255,8 +255,8 @@ def test_a_gpu_that_no_rank_uses_may_be_another(nodes: Hosts) -> None:
 def test_settings_that_may_differ_are_no_false_alarm(nodes: Hosts) -> None:
     for position, host in enumerate(nodes):
         host.environ |= {"NCCL_IB_HCA": f"mlx5_{position}", "NCCL_SOCKET_IFNAME": "^docker,lo"}
-        host.environ |= {"NCCL_DEBUG_FILE": f"/tmp/{position}", "SLURM_CPUS_PER_TASK": "14"}
-        host.cores = {rank: tuple(range(14 * rank, 14 * rank + 14)) for rank in range(8)}
+        host.environ |= {"NCCL_DEBUG_FILE": f"/tmp/{position}", "SLURM_CPUS_PER_TASK": "4"}
+        host.cores = {rank: tuple(range(4 * rank, 4 * rank + 4)) for rank in range(8)}
     assert not diagnose(facts_of(nodes, "nccl", each=8)).findings
 
 
@@ -311,6 +311,18 @@ def test_a_host_that_tells_nothing(tmp_path: Path) -> None:
     found = diagnose(facts_of([bare], "nccl", each=2, launcher="collmark"))
     assert not found.findings
     assert {"gpus", "gpu memory", "governor", "clock source", "nofile", "memory"} <= set(found.unknown)
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\0" * 5000, b"\xff\xfe: -1\n" * 9, b"9" * 5000, b"0-99999999999,x\n"])
+def test_files_of_any_content_break_nothing(tmp_path: Path, garbage: bytes) -> None:
+    host = hgx(tmp_path, "a")
+    for path in host.root.rglob("*"):
+        if path.is_file():
+            path.write_bytes(garbage)
+    host.write("sys/class/infiniband/mlx5_0/ports/x/state", garbage)
+    host.environ = {"LD_LIBRARY_PATH": f"{'x' * 5000}:/a", "SLURM_CPUS_PER_TASK": "9" * 5000, "WORLD_SIZE": "-1"}
+    found = diagnose(facts_of([host], "nccl", each=2, launcher="mpiexec"))
+    assert all(str(one).isprintable() for one in found.findings)
 
 
 def test_hostile_text_stays_one_line(nodes: Hosts) -> None:
