@@ -10,7 +10,7 @@ import re
 import socket
 import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -147,10 +147,9 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     def names(self, path: str) -> list[str]:
         """Return the names in a folder, sorted as people count; none where it cannot be read."""
         try:
-            found = [entry.name for entry in self.path(path).iterdir()]
+            return in_order(entry.name for entry in self.path(path).iterdir())
         except OSError:
             return []
-        return sorted(found, key=lambda name: [int(part) if part.isdecimal() else part for part in _parts(name)])
 
     def field(self, path: str, name: str) -> str:
         """Return what stands behind ``name:`` in a file of lines, first of them; empty where there is none."""
@@ -174,5 +173,12 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
 GPU_FILES = "/proc/driver/nvidia/gpus"
 
 
-def _parts(name: str) -> list[str]:
-    return re.split(r"(\d+)", name)
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names sorted as people count.
+
+    Examples
+    --------
+    >>> in_order(["mlx5_10", "mlx5_2"])
+    ['mlx5_2', 'mlx5_10']
+    """
+    return sorted(names, key=lambda name: [part.rjust(20, "0") for part in re.split(r"(\d+)", name)])

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from collmark.bench.doctor.gather import Gathering, tell
-from collmark.bench.doctor.sources import GpuSeat, Sources
+from collmark.bench.doctor.sources import GpuSeat, Sources, in_order
 from collmark.bench.handshake import Hello
 from collmark.bench.job import Job
 from collmark.core.doctor.facts import Facts, Interface
@@ -49,11 +49,26 @@ class FakeGpus:
         return dict.fromkeys(self.uuids, ("NVIDIA H100 80GB HBM3", 80 * GIB, self.used))
 
 
-class PlantedHost:
-    """One host: a tree of files, and what no file tells."""
+class Overlaid(Sources, frozen=True, kw_only=True):
+    """Sources whose files lie in one tree or, where they are not there, in another."""
 
-    def __init__(self, root: Path, name: str) -> None:
-        self.root, self.name = root, name
+    base: Path
+
+    def path(self, path: str) -> Path:
+        own = super().path(path)
+        return own if own.exists() else self.base / path.lstrip("/")
+
+    def names(self, path: str) -> list[str]:
+        return in_order(
+            {entry.name for tree in (self.root, self.base) for entry in (tree / path.lstrip("/")).glob("*")}
+        )
+
+
+class PlantedHost:
+    """One host: a tree of files over another that many tests share, and what no file tells."""
+
+    def __init__(self, root: Path, name: str, base: Path | None = None) -> None:
+        self.root, self.name, self.base = root, name, base or root
         self.environ: dict[str, str] = {}
         self.interfaces: tuple[Interface, ...] = ROUTABLE
         self.interface = "eth0"
@@ -71,8 +86,9 @@ class PlantedHost:
         self.write("proc/self/limits", LIMITS.format(locked=locked, files=files))
 
     def sources(self) -> Sources:
-        return Sources(
+        return Overlaid(
             root=self.root,
+            base=self.base,
             environ=self.environ,
             interfaces=lambda: self.interfaces,
             space=lambda _path: self.shm,
@@ -82,9 +98,17 @@ class PlantedHost:
         )
 
 
-def hgx(root: Path, name: str) -> PlantedHost:
-    """Return a node as it should be: 8 GPUs, 8 ports of 400 Gb/s, nothing in the way."""
-    host = PlantedHost(root / name, name)
+def hgx(root: Path, name: str, base: Path | None = None) -> PlantedHost:
+    """Return a node as it should be: 8 GPUs, 8 ports of 400 Gb/s, nothing in the way; its files are below `base`."""
+    host = PlantedHost(root / name, name, base / name if base else None)
+    uuids = [f"GPU-{name}-{gpu}" for gpu in range(GPUS)]
+    host.gpus = FakeGpus(uuids)
+    if base is None:
+        _plant_hgx(host, uuids)
+    return host
+
+
+def _plant_hgx(host: PlantedHost, uuids: list[str]) -> None:
     flags = "fpu vme de pse tsc msr constant_tsc nonstop_tsc"
     host.write("proc/cpuinfo", f"processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Platinum 8480C\nflags\t\t: {flags}\n")
     host.write("proc/sys/kernel/osrelease", "5.15.0-1063-nvidia\n")
@@ -92,8 +116,7 @@ def hgx(root: Path, name: str) -> PlantedHost:
     host.write("proc/self/status", "Name:\tpython\nCapEff:\t0000000000000000\n")
     host.write("proc/driver/nvidia/version", DRIVER.format("550.90.07"))
     host.limits()
-    uuids = [f"GPU-{name}-{gpu}" for gpu in range(GPUS)]
-    host.gpus = FakeGpus(uuids)
+    host.write("opt/mpi/lib/libmpi.so.40", "Open MPI 4.1.6")
     for gpu, uuid in enumerate(uuids):
         words = f"Model: \t\t NVIDIA H100 80GB HBM3\nGPU UUID: \t {uuid}\n"
         host.write(f"proc/driver/nvidia/gpus/0000:{gpu + 0x18:02x}:00.0/information", words)
@@ -105,7 +128,6 @@ def hgx(root: Path, name: str) -> PlantedHost:
     for bridge in range(4):
         plant_bridge(host, bridge, control=0)
     plant_processor(host, "performance")
-    return host
 
 
 def plant_processor(host: PlantedHost, governor: str, clock_source: str = "tsc") -> None:

@@ -155,13 +155,18 @@ FAULTS: dict[str, tuple[str, str, Level, Callable[[Hosts], None], str]] = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("nodes")
+    for name in ("a", "b"):
+        hgx(folder, name)
+    return folder
+
+
 @pytest.fixture
-def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosts:
+def nodes(tmp_path: Path, planted: Path, monkeypatch: pytest.MonkeyPatch) -> Hosts:
     monkeypatch.setattr(process, "torch_cuda", lambda: "12.8")  # whatever is installed here
-    hosts = [hgx(tmp_path, "a"), hgx(tmp_path, "b")]
-    for host in hosts:
-        _library(host, "Open MPI 4.1.6")
-    return hosts
+    return [hgx(tmp_path, name, planted) for name in ("a", "b")]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -300,7 +305,7 @@ def test_bridges_that_only_root_may_read(nodes: Hosts) -> None:
     found = diagnose(facts_of(nodes, "nccl", 8))
     assert not found.findings
     assert "lspci" in found.unknown["acs"]
-    words = (nodes[1].root / "proc/cpuinfo").read_text().replace("fpu", "fpu hypervisor")
+    words = (nodes[1].base / "proc/cpuinfo").read_text().replace("fpu", "fpu hypervisor")
     nodes[1].write("proc/cpuinfo", words)  # there ACS is the hypervisor's business
     assert "acs" in diagnose(facts_of(nodes, "nccl", 8)).good
 
