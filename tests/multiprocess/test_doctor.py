@@ -74,7 +74,7 @@ def test_an_interface_that_is_not_there_stops_a_run(start: Start, tmp_path: Path
     program = start(*collmark("doctor", "--json", "--ranks", "2"), GLOO_SOCKET_IFNAME="nope0")
     assert program.end() == 3
     assert checks_of(diagnosis_of(program)) == {"interface"}
-    program = start(*collmark("run", *SMALL_PLAN, "--output", "run"), GLOO_SOCKET_IFNAME="nope0")
+    program = start(*collmark("run", *SMALL_PLAN, "--into", "run"), GLOO_SOCKET_IFNAME="nope0")
     assert program.end() == 3
     assert "error: interface: ranks 0,1" in program.errors
     assert "GLOO_SOCKET_IFNAME=nope0, and no such interface is up" in program.errors
@@ -94,7 +94,7 @@ def test_a_low_limit_of_open_files_is_found(start: Start) -> None:
 
 def test_a_run_keeps_what_was_looked_at(start: Start, tmp_path: Path) -> None:
     words = ("--operation", "all_reduce", "--sizes", "8B", "--case-budget", "50ms", "--launches", "1")
-    program = start(*collmark("run", *words, "--output", "run"))
+    program = start(*collmark("run", *words, "--into", "run"))
     assert program.end() == 0, program.errors
     (launch,) = RunFolder(tmp_path / "run").read_run().launches
     assert launch.doctor is not None
