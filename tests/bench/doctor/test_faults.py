@@ -148,7 +148,7 @@ FAULTS: dict[str, tuple[str, str, Level, Callable[[Hosts], None], str]] = {
     "clock source": ("gloo", "clock source", W, _processor("performance", "hpet"), "hpet"),
     "locked memory, NCCL": ("nccl", "memlock", B, _limits(locked="65536"), "64.0 KiB, needs unlimited"),
     "locked memory, MPI": ("mpi", "memlock", W, _limits(locked="8388608"), "8.00 MiB, needs unlimited"),
-    "open files of rank 0": ("gloo", "nofile", B, lambda hosts: hosts[0].limits(files="100"), "16 ranks need 160"),
+    "open files of rank 0": ("gloo", "nofile", B, lambda hosts: hosts[0].limits(files="150"), "16 ranks need 160"),
     "open files": ("gloo", "nofile", W, _limits(files="64"), "64 open files, 16 ranks need 144"),
     "/dev/shm of a container": ("nccl", "shm", W, _attribute("shm", (64 * MIB, 60 * MIB)), "60.0 MiB free of 64.0 MiB"),
     "no memory left": ("gloo", "memory", W, _file("proc/meminfo", "MemAvailable:    1000000 kB\n"), "left for 8 ranks"),

@@ -11,12 +11,13 @@ from collmark.core.numeral import counted, listed
 from collmark.core.units import GIB, MIB, NBytes, format_about_nbytes
 
 MEMLOCK: NBytes = GIB
-"""A rank's buffers and queues; 8 MiB were too few for one (NVIDIA/nccl-tests issue 206), 64 MiB for others."""
+"""Our choice: 64 KiB were too few for queues (openucx/ucx issue 8229), 8 MiB for buffers (NVIDIA/nccl-tests issue 206);
+guides ask for unlimited."""
 FILES_OF_RANK = 128
 """Besides the connections to other ranks: libraries, logs, devices; `SPARE_FILES` of the control channel."""
 SHM_OF_RANK: NBytes = 32 * MIB
-"""NCCL makes segments of 9,637,888 B, one for each direction and channel (NVIDIA/nccl issue 342); 64 MiB, what Docker
-gives a container, are too few from 4 GPUs on (issue 1518), and there were enough with 2."""
+"""Our choice: NCCL makes several segments of 9,637,888 B a rank, and 64 MiB, what Docker gives, were too few
+for 4 GPUs (NVIDIA/nccl issue 342)."""
 MEMORY_OF_RANK: NBytes = 512 * MIB
 """An interpreter with torch loaded takes some 300 MiB before any buffer."""
 
@@ -53,7 +54,7 @@ def _memlock(facts: Facts) -> Iterator[Seen | NotTold]:
 def _nofile(facts: Facts) -> Iterator[Seen | NotTold]:
     if all(rank.process.nofile is None for rank in facts.ranks):
         yield NotTold(why="the system does not tell its limits")
-    ranks = len(facts.ranks)
+    ranks, low = len(facts.ranks), dict[tuple[Level, str], list[RankFacts]]()
     for rank in facts.ranks:
         limit = rank.process.nofile
         # Rank 0 has two control connections to every other rank, and raises its own limit as far as it may.
@@ -61,9 +62,9 @@ def _nofile(facts: Facts) -> Iterator[Seen | NotTold]:
         most = None if limit is None else limit.hard if rank.rank == 0 else limit.soft
         if most is not None and UNLIMITED != most < need:
             level = Level.BLOCKING if rank.rank == 0 else Level.WARNING
-            found = f"{most} open files, {counted(ranks, 'rank')} need {need}"
-            yield Seen(level=level, where=where([rank]), found=found)
-            return  # the others are the same, or hear of it next time
+            low.setdefault((level, f"{most} open files, {counted(ranks, 'rank')} need {need}"), []).append(rank)
+    for (level, found), few in low.items():
+        yield Seen(level=level, where=where(few), found=found)
 
 
 def _shm(facts: Facts) -> Iterator[Seen | NotTold]:
@@ -100,7 +101,11 @@ LIMITS = {
         mend="LimitMEMLOCK=infinity in slurmd's service, limits.conf, docker run --ulimit memlock=-1",
         rule=_memlock,
         applies=uses_rdma,
-        sources=("NVIDIA's NCCL guide, Troubleshooting, InfiniBand", "NVIDIA/nccl-tests issue 206", "openucx/ucx 8229"),
+        sources=(
+            "NVIDIA's NCCL guide, Troubleshooting, InfiniBand",
+            "Linux, user_verbs: Memory pinning",
+            "openucx/ucx issue 8229",
+        ),
     ),
     "nofile": Check(
         looks="open files (ulimit -n), for a connection to every other rank",
@@ -115,7 +120,7 @@ LIMITS = {
         "remove stale files",
         rule=_shm,
         applies=lambda facts: facts.backend in ("nccl", "mpi"),
-        sources=("NVIDIA's NCCL guide, Troubleshooting, Shared memory", "NVIDIA/nccl issues 290, 342 and 1518"),
+        sources=("NVIDIA's NCCL guide, Troubleshooting, Shared memory", "NVIDIA/nccl issues 290 and 342"),
     ),
     "memory": Check(
         looks="memory that is free for the ranks of a host, control groups included",
