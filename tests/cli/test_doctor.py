@@ -78,6 +78,7 @@ def test_json_is_one_object(cli: Callable[..., Any], found: Callable[[Diagnosis]
     [
         (("--backend", "simulated"), "--backend simulated: simulated ranks have nothing that could be wrong"),
         (("--backend", "gloo,mpi"), "--backend gloo,mpi: one backend is examined at a time"),
+        (("--ranks", "4000"), "--ranks 4000: at most 1024 are started on one host"),
         (("--ranks", "none"), "--ranks none: must be a whole number"),
         (("--backend", "glo"), "did you mean 'gloo'"),
     ],

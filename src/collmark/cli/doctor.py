@@ -10,7 +10,8 @@ from collmark.cli import options as opt
 from collmark.cli.console import write_error
 from collmark.cli.faults import MISSING
 from collmark.cli.grammar import terminal_of, with_examples
-from collmark.core.errors import UnavailableError
+from collmark.cli.run import said_once
+from collmark.core.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from collmark.workflow.doctor import Examination
@@ -53,13 +54,17 @@ def _examine(given: dict[str, list[str]], ranks: str | None) -> Examination | No
 
     from collmark.bench.handshake import TurnedAwayError
     from collmark.bench.launchers.joined import detect, parent_name
-    from collmark.workflow.doctor import examine, without_ranks
+    from collmark.workflow.doctor import examination_of, examine, without_ranks
 
     try:
         joined = detect(os.environ, parent_name())
     except UnavailableError as error:
         return without_ranks(str(error))
     try:
-        return examine(given, ranks, joined, on_fault=lambda text: write_error(f"error: {text}"))
+        job = examination_of(given, ranks, joined)
+    except UsageError as error:
+        raise said_once(error, joined) from error
+    try:
+        return examine(job, joined, on_fault=lambda text: write_error(f"error: {text}"))
     except TurnedAwayError as error:  # rank 0 has told the user
         raise typer.Exit(error.status) from error

@@ -19,11 +19,9 @@ from collmark.core.doctor.finding import Diagnosis
 from collmark.core.doctor.table import diagnose
 from collmark.core.errors import MeasurementError, UnavailableError, UsageError
 from collmark.core.placement import Placement
-from collmark.core.plan import Plan
 from collmark.workflow.interruption import StopSignals
 from collmark.workflow.planning import make_plan, read_ranks
-from collmark.workflow.prepare import SIMULATED, default_ranks, with_mpi_library
-from collmark.workflow.run import telling_others
+from collmark.workflow.prepare import MOST_LOCAL_RANKS, SIMULATED, default_ranks, with_mpi_library
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,17 +41,13 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True):
     diagnosis: Diagnosis
 
 
-def examine(
-    given: Mapping[str, list[str]], ranks: str | None, joined: Joined | None, on_fault: Callable[[str], None]
-) -> Examination | None:
+def examine(job: Job, joined: Joined | None, on_fault: Callable[[str], None]) -> Examination | None:
     """Start the ranks of a launch, or be one of them, and look for what is wrong.
 
     Parameters
     ----------
-    given : mapping of str to list of str
-        Options of a plan, as the user wrote them.
-    ranks : str or None
-        How many to start; under a launcher, how many it was asked for.
+    job : Job
+        From :func:`examination_of`.
     joined : Joined or None
         The launcher that started this process, if any.
     on_fault : callable
@@ -67,12 +61,10 @@ def examine(
     Raises
     ------
     UsageError
-        If the options make no sense.
+        If another rank was started with other options.
     InterruptedRunError
         If a signal came.
     """
-    with telling_others(joined):
-        job = _job(make_plan(None, given), read_ranks(ranks), joined)
     found: list[Diagnosis] = []
 
     def take(event: PipedEvent) -> None:
@@ -110,14 +102,33 @@ def _diagnosis_of(objections: tuple[Objection, ...]) -> Diagnosis:
     return msgspec.structs.replace(diagnose(Facts(backend="", objections=objections)), good=[], unknown={})
 
 
-def _job(plan: Plan, ranks: int | None, joined: Joined | None) -> Job:
+def examination_of(given: Mapping[str, list[str]], ranks: str | None, joined: Joined | None) -> Job:
+    """Return what ranks are told that are only to be examined.
+
+    Parameters
+    ----------
+    given : mapping of str to list of str
+        Options of a plan, as the user wrote them.
+    ranks : str or None
+        How many to start; under a launcher, how many it was asked for.
+    joined : Joined or None
+        The launcher that started this process, if any.
+
+    Raises
+    ------
+    UsageError
+        If the options make no sense.
+    """
+    plan, asked = make_plan(None, given), read_ranks(ranks)
     if len(plan.backends) > 1:
         raise UsageError(f"--backend {','.join(plan.backends)}: one backend is examined at a time")
     (backend,) = plan.backends
     if backend == SIMULATED:
         raise UsageError(f"--backend {SIMULATED}: simulated ranks have nothing that could be wrong; name another")
     if joined is None:
-        placement = Placement(ranks_per_node=ranks or default_ranks(plan.backends))
+        if asked and asked > MOST_LOCAL_RANKS:
+            raise UsageError(f"--ranks {asked}: at most {MOST_LOCAL_RANKS} are started on one host")
+        placement = Placement(ranks_per_node=asked or default_ranks(plan.backends))
     else:
         placement = Placement(nodes=joined.nodes, ranks_per_node=joined.ranks // joined.nodes)
     objections: tuple[Objection, ...] = ()
@@ -137,7 +148,7 @@ def _job(plan: Plan, ranks: int | None, joined: Joined | None) -> Job:
         samples_left=0,
         launcher=joined.launcher if joined else OURS,
         only_examine=True,
-        asked=ranks if joined else None,
+        asked=asked if joined else None,
         objections=objections,
     )
 

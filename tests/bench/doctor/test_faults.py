@@ -299,6 +299,14 @@ def test_ranks_that_are_meant_to_share_a_gpu(nodes: Hosts) -> None:
     assert "gpus" not in {one.check for one in diagnose(facts_of(nodes, "nccl", 8)).findings}
 
 
+def test_more_ranks_than_gpus(nodes: Hosts) -> None:
+    facts = facts_of(nodes, "nccl", each=8)
+    ranks = (*facts.ranks[:-1], msgspec.structs.replace(facts.ranks[-1], gpu=""))
+    (one,) = diagnose(msgspec.structs.replace(facts, ranks=ranks)).findings
+    assert (one.check, one.level, one.where) == ("gpus", B, "rank 15 (b)")
+    assert "no GPU is left, of 8" in one.found
+
+
 def test_bridges_that_only_root_may_read(nodes: Hosts) -> None:
     for bridge in range(4):
         plant_bridge(nodes[1], bridge, control=0x1D, readable=False)

@@ -38,6 +38,10 @@ def _distinct(facts: Facts) -> Iterator[Seen | NotTold]:
         of_gpu: dict[str, list[RankFacts]] = {}
         for rank in ranks:
             of_gpu.setdefault(rank.gpu, []).append(rank)
+        without = [rank for rank in of_gpu.get("", []) if rank.visible_gpus is not None]
+        if without and len(of_gpu) > 1:
+            found = f"no GPU is left, of {without[0].visible_gpus} that are seen"
+            yield Seen(level=Level.BLOCKING, where=where(without), found=found)
         for gpu, sharing in of_gpu.items():
             if gpu and len(sharing) > 1 and not sharing[0].process.shares_gpu:
                 yield Seen(level=Level.BLOCKING, where=where(sharing), found=f"all have GPU {gpu}")
