@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from collmark.core.doctor.check import Check, NotTold, Seen, differing
-from collmark.core.doctor.facts import Facts
+from collmark.core.doctor.facts import Facts, RankFacts
 from collmark.core.doctor.finding import Diagnosis, Finding, Level
 from collmark.core.doctor.network import matches
-from collmark.core.doctor.table import CHECKS, diagnose
+from collmark.core.doctor.table import CHECKS, MOST_FINDINGS, diagnose
 
 PAGE = Path(__file__).parents[3] / "docs/doctor.md"
 BEGIN, END = "<!-- checks -->\n", "<!-- end of checks -->\n"
@@ -46,7 +46,7 @@ def check(*seen: Seen | NotTold, applies: bool = True) -> Check:
 def test_findings_come_worst_first_and_with_the_words_of_their_check() -> None:
     checks = {
         "one": check(Seen(level=Level.HINT, found="a")),
-        "two": check(Seen(level=Level.BLOCKING, found="b\nc", where="host", mend="otherwise")),
+        "two": check(Seen(level=Level.BLOCKING, found="b\nc", hosts=("host",), mend="otherwise")),
         "three": check(Seen(level=Level.WARNING, found="d", breaks="other")),
     }
     found = diagnose(NOTHING, checks)
@@ -56,6 +56,28 @@ def test_findings_come_worst_first_and_with_the_words_of_their_check() -> None:
     assert [one.check for one in found.blocking] == ["two"]
     assert [one.check for one in found.notable] == ["two", "three"]
     assert found.words() == "1 failure, 1 warning, 1 hint, 0 good"
+
+
+def rank(number: int, host: str) -> RankFacts:
+    return RankFacts(rank=number, pid=number, host=host)
+
+
+def test_the_same_in_several_places_is_one_finding() -> None:
+    seen = [
+        Seen(level=Level.WARNING, found="a", ranks=(rank(number, f"host{number // 2}"),)) for number in (3, 0, 1, 2)
+    ]
+    hosts = [Seen(level=Level.HINT, found="b", hosts=(f"host{number}",)) for number in range(9)]
+    one, other = diagnose(NOTHING, {"x": check(*seen, *hosts)}).findings
+    assert one.where == "ranks 0-3 (host1, host0)"
+    assert other.where == "host0, host1, host2, host3 and 5 more"
+
+
+def test_many_different_findings_are_counted() -> None:
+    seen = [Seen(level=Level.WARNING, found=f"{number}", hosts=(f"host{number}",)) for number in range(5000)]
+    found = diagnose(NOTHING, {"x": check(*seen, Seen(level=Level.BLOCKING, found="worst"))}).findings
+    assert len(found) == MOST_FINDINGS
+    assert found[0].found == "worst"
+    assert found[-1].found.endswith(" (and 4993 more like it)")
 
 
 def test_what_is_not_told_is_neither_good_nor_bad() -> None:

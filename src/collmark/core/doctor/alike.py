@@ -63,7 +63,7 @@ def _hardware(facts: Facts) -> Iterator[Seen]:
         yield Seen(level=Level.WARNING, found=f"GPUs differ: {words}")
     for host, names in models.items():
         if len(names) > 1:
-            yield Seen(level=Level.WARNING, where=host, found=f"GPUs of several models: {', '.join(names)}")
+            yield Seen(level=Level.WARNING, hosts=(host,), found=f"GPUs of several models: {', '.join(names)}")
     if words := differing((host, one.cpu) for host, one in facts.described.items()):
         yield Seen(level=Level.HINT, found=f"processors differ: {words}")
 

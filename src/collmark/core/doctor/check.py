@@ -18,11 +18,15 @@ LONGEST_SPANS = 60
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule saw; where it breaks or is mended otherwise than the check says, in its own words."""
+    """What a rule saw, on which ranks or hosts; what breaks or mends it otherwise than the check says.
+
+    Where several are the same but for the place they become one finding.
+    """
 
     level: Level
     found: str
-    where: str = ""
+    ranks: tuple[RankFacts, ...] = ()
+    hosts: tuple[str, ...] = ()
     breaks: str = ""
     mend: str = ""
 
@@ -58,19 +62,15 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
 
-def where(ranks: Sequence[RankFacts]) -> str:
-    """Return ranks with their hosts, not all of them where they are many."""
-    numbers = excerpt(spans([rank.rank for rank in ranks]), LONGEST_SPANS)
-    hosts = listed(list(dict.fromkeys(rank.host for rank in ranks)), MOST_NAMED)
-    return f"rank{'s' if len(ranks) > 1 else ''} {numbers} ({hosts})"
-
-
-def by_value(values: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return each value with the places where it is so, from (place, value)."""
-    found: dict[str, dict[str, None]] = {}
-    for place, value in values:
-        found.setdefault(value, {})[place] = None
-    return {value: list(places) for value, places in found.items()}
+def place(seen: Sequence[Seen]) -> str:
+    """Return the ranks with their hosts, or the hosts, on which the same was seen; not all of them where it is many."""
+    ranks = [rank for one in seen for rank in one.ranks]
+    hosts = dict.fromkeys(host for one in seen for host in (*one.hosts, *(rank.host for rank in one.ranks)))
+    names = listed(list(hosts), MOST_NAMED)
+    if not ranks:
+        return names
+    numbers = excerpt(spans(sorted({rank.rank for rank in ranks})), LONGEST_SPANS)
+    return f"rank{'s' if len(ranks) > 1 else ''} {numbers} ({names})"
 
 
 def differing(values: Iterable[tuple[str, str]], absent: str = "none") -> str:
@@ -81,10 +81,12 @@ def differing(values: Iterable[tuple[str, str]], absent: str = "none") -> str:
     >>> differing([("a", "1"), ("b", "2"), ("c", "1")]), differing([("a", "1"), ("b", "1")])
     ('1 on a, c; 2 on b', '')
     """
-    places = by_value(values)
+    places: dict[str, dict[str, None]] = {}
+    for spot, value in values:
+        places.setdefault(value, {})[spot] = None
     if len(places) < 2:
         return ""
     ordered = sorted(places.items(), key=lambda item: -len(item[1]))
-    parts = [f"{value or absent} on {listed(hosts, MOST_NAMED)}" for value, hosts in ordered[:MOST_NAMED]]
+    parts = [f"{value or absent} on {listed(list(hosts), MOST_NAMED)}" for value, hosts in ordered[:MOST_NAMED]]
     more = len(ordered) - MOST_NAMED
     return "; ".join(parts) + (f"; and {more} other values" if more > 0 else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collmark.core.doctor.check import Check, NotTold, Seen, where
+from collmark.core.doctor.check import Check, NotTold, Seen
 from collmark.core.doctor.facts import Facts, HostFacts, RankFacts
 from collmark.core.doctor.finding import Level
 from collmark.core.doctor.limits import uses_rdma
@@ -41,17 +41,17 @@ def _distinct(facts: Facts) -> Iterator[Seen | NotTold]:
         without = [rank for rank in of_gpu.get("", []) if rank.visible_gpus is not None]
         if without and len(of_gpu) > 1:
             found = f"no GPU is left, of {without[0].visible_gpus} that are seen"
-            yield Seen(level=Level.BLOCKING, where=where(without), found=found)
+            yield Seen(level=Level.BLOCKING, ranks=tuple(without), found=found)
         for gpu, sharing in of_gpu.items():
             if gpu and len(sharing) > 1 and not sharing[0].process.shares_gpu:
-                yield Seen(level=Level.BLOCKING, where=where(sharing), found=f"all have GPU {gpu}")
+                yield Seen(level=Level.BLOCKING, ranks=tuple(sharing), found=f"all have GPU {gpu}")
 
 
 def _hidden(facts: Facts) -> Iterator[Seen]:
     for ranks in facts.ranks_of.values():
         each_sees_one = all(rank.visible_gpus == 1 for rank in ranks)
         if len({rank.gpu for rank in ranks}) > 1 and each_sees_one:
-            yield Seen(level=Level.WARNING, where=where(ranks), found="each rank sees its own GPU and no other")
+            yield Seen(level=Level.WARNING, ranks=ranks, found="each rank sees its own GPU and no other")
 
 
 def _held(facts: Facts) -> Iterator[Seen | NotTold]:
@@ -63,7 +63,7 @@ def _held(facts: Facts) -> Iterator[Seen | NotTold]:
         if gpu.used is not None and gpu.used > HELD and gpu.uuid in used:
             of_all = f" of {format_about_nbytes(gpu.memory)}" if gpu.memory else ""
             found = f"GPU {gpu.uuid}: others hold {format_about_nbytes(gpu.used)}{of_all}"
-            yield Seen(level=Level.WARNING, where=name, found=found)
+            yield Seen(level=Level.WARNING, hosts=(name,), found=found)
 
 
 def _acs(facts: Facts) -> Iterator[Seen | NotTold]:
@@ -74,19 +74,19 @@ def _acs(facts: Facts) -> Iterator[Seen | NotTold]:
             yield NotTold(why="only root may read the settings of PCI bridges: lspci -vvv | grep ACSCtl")
         elif host.redirecting:
             of_all = f"{host.redirecting} of {counted(host.bridges or host.redirecting, 'PCI bridge')}"
-            yield Seen(level=Level.WARNING, where=name, found=f"{of_all} redirect peer-to-peer traffic (ACS)")
+            yield Seen(level=Level.WARNING, hosts=(name,), found=f"{of_all} redirect peer-to-peer traffic (ACS)")
 
 
 def _iommu(facts: Facts) -> Iterator[Seen]:
     for name, host in _with_gpus(facts):
         if host.translates and not host.is_virtual:
-            yield Seen(level=Level.HINT, where=name, found="the IOMMU translates what GPUs address")
+            yield Seen(level=Level.HINT, hosts=(name,), found="the IOMMU translates what GPUs address")
 
 
 def _direct(facts: Facts) -> Iterator[Seen]:
     for name, host in _with_gpus(facts):
         if host.reads_gpu is False and any(port.is_active for port in host.ports):
-            yield Seen(level=Level.WARNING, where=name, found="neither nvidia_peermem nor dma-buf is there")
+            yield Seen(level=Level.WARNING, hosts=(name,), found="neither nvidia_peermem nor dma-buf is there")
 
 
 GPUS = {

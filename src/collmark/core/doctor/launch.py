@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from collmark.core.doctor.check import Check, Seen, where
-from collmark.core.doctor.facts import OURS, Facts, RankFacts
+from collmark.core.doctor.check import Check, Seen
+from collmark.core.doctor.facts import OURS, Facts
 from collmark.core.doctor.finding import Level
 from collmark.core.numeral import counted
 
@@ -37,13 +37,10 @@ def _objected(check: str, level: Level = Level.BLOCKING) -> Callable[[Facts], It
     """Return the rule that passes on what was noticed while the ranks came together."""
 
     def rule(facts: Facts) -> Iterator[Seen]:
-        by_words: dict[str, list[RankFacts]] = {}
         for objection in facts.objections:
             if objection.check == check:
-                ranks = by_words.setdefault(objection.words, [])
-                ranks += [rank for rank in facts.ranks if rank.rank == objection.rank]
-        for words, ranks in by_words.items():
-            yield Seen(level=level, where=where(ranks) if ranks else "", found=words)
+                ranks = () if objection.rank is None else facts.ranks[objection.rank : objection.rank + 1]
+                yield Seen(level=level, ranks=ranks, found=objection.words)
 
     return rule
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collmark.core.doctor.check import MOST_NAMED, Check, NotTold, Seen, by_value, where
-from collmark.core.doctor.facts import UNLIMITED, Facts, Limit, RankFacts
+from collmark.core.doctor.check import Check, NotTold, Seen
+from collmark.core.doctor.facts import UNLIMITED, Facts, Limit
 from collmark.core.doctor.finding import Level
-from collmark.core.numeral import counted, listed
+from collmark.core.numeral import counted
 from collmark.core.units import GIB, MIB, NBytes, format_about_nbytes
 
 MEMLOCK: NBytes = GIB
@@ -40,21 +40,18 @@ def _locked(limit: Limit | None) -> NBytes | None:
 def _memlock(facts: Facts) -> Iterator[Seen | NotTold]:
     if all(rank.process.memlock is None for rank in facts.ranks):
         yield NotTold(why="the system does not tell its limits")
-    low: dict[int, list[RankFacts]] = {}
+    # UCX, below MPI, goes on over TCP; on one host NCCL does not use the device.
+    level = Level.HINT if not facts.is_several else Level.BLOCKING if facts.backend == "nccl" else Level.WARNING
     for rank in facts.ranks:
         nbytes = _locked(rank.process.memlock)
         if nbytes is not None and nbytes < MEMLOCK and not rank.process.may_lock:
-            low.setdefault(nbytes, []).append(rank)
-    # UCX, below MPI, goes on over TCP; on one host NCCL does not use the device.
-    level = Level.HINT if not facts.is_several else Level.BLOCKING if facts.backend == "nccl" else Level.WARNING
-    for nbytes, ranks in low.items():
-        yield Seen(level=level, where=where(ranks), found=f"{format_about_nbytes(nbytes)}, needs unlimited")
+            yield Seen(level=level, ranks=(rank,), found=f"{format_about_nbytes(nbytes)}, needs unlimited")
 
 
 def _nofile(facts: Facts) -> Iterator[Seen | NotTold]:
     if all(rank.process.nofile is None for rank in facts.ranks):
         yield NotTold(why="the system does not tell its limits")
-    ranks, low = len(facts.ranks), dict[tuple[Level, str], list[RankFacts]]()
+    ranks = len(facts.ranks)
     for rank in facts.ranks:
         limit = rank.process.nofile
         # Rank 0 has two control connections to every other rank, and raises its own limit as far as it may.
@@ -62,26 +59,19 @@ def _nofile(facts: Facts) -> Iterator[Seen | NotTold]:
         most = None if limit is None else limit.hard if rank.rank == 0 else limit.soft
         if most is not None and UNLIMITED != most < need:
             level = Level.BLOCKING if rank.rank == 0 else Level.WARNING
-            low.setdefault((level, f"{most} open files, {counted(ranks, 'rank')} need {need}"), []).append(rank)
-    for (level, found), few in low.items():
-        yield Seen(level=level, where=where(few), found=found)
+            yield Seen(level=level, ranks=(rank,), found=f"{most} open files, {counted(ranks, 'rank')} need {need}")
 
 
 def _shm(facts: Facts) -> Iterator[Seen | NotTold]:
     if all(host.shm is None for host in facts.hosts.values()):
         yield NotTold(why="there is no /dev/shm")
-    small = []
     for name, host in facts.hosts.items():
         ranks = len(facts.ranks_of[name])
         if ranks > 1 and host.shm is not None and host.shm_free is not None and host.shm_free <= SHM_OF_RANK * ranks:
             free, size = format_about_nbytes(host.shm_free), format_about_nbytes(host.shm)
-            small.append((name, f"{free} free of {size}, {counted(ranks, 'rank')} may need over {_need(ranks)}"))
-    for words, hosts in by_value(small).items():
-        yield Seen(level=Level.WARNING, where=listed(hosts, MOST_NAMED), found=words)
-
-
-def _need(ranks: int) -> str:
-    return format_about_nbytes(SHM_OF_RANK * ranks)
+            need = format_about_nbytes(SHM_OF_RANK * ranks)
+            found = f"{free} free of {size}, {counted(ranks, 'rank')} may need over {need}"
+            yield Seen(level=Level.WARNING, hosts=(name,), found=found)
 
 
 def _memory(facts: Facts) -> Iterator[Seen | NotTold]:
@@ -91,7 +81,7 @@ def _memory(facts: Facts) -> Iterator[Seen | NotTold]:
         ranks = len(facts.ranks_of[name])
         if host.memory is not None and host.memory < MEMORY_OF_RANK * ranks:
             found = f"{format_about_nbytes(host.memory)} left for {counted(ranks, 'rank')}"
-            yield Seen(level=Level.WARNING, where=name, found=found)
+            yield Seen(level=Level.WARNING, hosts=(name,), found=found)
 
 
 LIMITS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from collmark.core.doctor.check import Check, Seen, by_value, differing, where
+from collmark.core.doctor.check import Check, Seen, differing
 from collmark.core.doctor.facts import Facts, HostFacts, Interface, RankFacts
 from collmark.core.doctor.finding import Level
 from collmark.core.units import BytesPerSecond
@@ -52,17 +52,17 @@ def _interface(facts: Facts) -> Iterator[Seen]:
         there = ", ".join(one.name for one in facts.hosts[ranks[0].host].interfaces) or "none"
         if not chosen:
             found = f"{variable}={asked}, and no such interface is up; there is {there}"
-            yield Seen(level=Level.BLOCKING, where=where(ranks), found=found)
+            yield Seen(level=Level.BLOCKING, ranks=tuple(ranks), found=found)
         elif facts.is_several and all(_leads_nowhere(one.name) for one in chosen):
             found = f"{variable}={asked} leads to no other host; there is {there}"
-            yield Seen(level=Level.BLOCKING, where=where(ranks), found=found)
-    lost = [rank for rank in facts.ranks if facts.is_several and _leads_nowhere(rank.interface)]
-    for name, places in by_value((rank.host, rank.interface) for rank in lost).items():
-        ranks = [rank for rank in lost if rank.host in places and rank.interface == name]
+            yield Seen(level=Level.BLOCKING, ranks=tuple(ranks), found=found)
+    for rank in facts.ranks if facts.is_several else ():
+        if not _leads_nowhere(rank.interface):
+            continue
         yield Seen(
             level=Level.BLOCKING,
-            where=where(ranks),
-            found=f"the way to rank 0 goes over {name}",
+            ranks=(rank,),
+            found=f"the way to rank 0 goes over {rank.interface}",
             mend="set MASTER_ADDR or COLLMARK_CONTROL_HOST to an address of rank 0's host that others reach",
         )
 
@@ -90,7 +90,7 @@ def _devices(facts: Facts) -> Iterator[Seen]:
         if not any(matches(asked, device) for device in devices):
             there = ", ".join(dict.fromkeys(devices)) or "none"
             found = f"{DEVICES}={asked}, and no such device is active; there is {there}"
-            yield Seen(level=Level.WARNING, where=where(ranks), found=found, breaks="NCCL goes over TCP without a word")
+            yield Seen(level=Level.WARNING, ranks=tuple(ranks), found=found, breaks="NCCL goes over TCP without a word")
     if words := differing((name, _ports_words(host)) for name, host in facts.described.items()):
         yield Seen(level=Level.WARNING, found=f"active ports differ: {words}")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collmark.core.doctor.check import MOST_NAMED, Check, NotTold, Seen, by_value, where
+from collmark.core.doctor.check import Check, NotTold, Seen
 from collmark.core.doctor.facts import Facts, RankFacts
 from collmark.core.doctor.finding import Level
-from collmark.core.numeral import counted, listed, spans
+from collmark.core.numeral import counted, spans
 from collmark.core.units import Seconds, format_duration
 
 STEADY = "performance"
@@ -30,7 +30,7 @@ def _cores(facts: Facts) -> Iterator[Seen | NotTold]:
             # Where all cores of the host are in use, the user has been told and has asked for it.
             yield Seen(
                 level=Level.WARNING,
-                where=where(ranks),
+                ranks=ranks,
                 found=f"{counted(len(ranks), 'rank')} on {_core_words(sorted(union))}, of {online} that are there",
             )
         else:
@@ -43,7 +43,7 @@ def _few(ranks: tuple[RankFacts, ...], online: int, backend: str) -> Iterator[Se
         asked = short[0].process.claims["SLURM_CPUS_PER_TASK"]
         yield Seen(
             level=Level.WARNING,
-            where=where(short),
+            ranks=tuple(short),
             found=f"{counted(len(short[0].cores), 'core')} a rank, and the job asked for {asked} (SLURM_CPUS_PER_TASK)",
             mend="since Slurm 22.05 srun does not take them over: export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK",
         )
@@ -52,7 +52,7 @@ def _few(ranks: tuple[RankFacts, ...], online: int, backend: str) -> Iterator[Se
     if backend == "gloo" and bound and online >= THREADS_OF_GLOO * len(ranks):
         yield Seen(
             level=Level.WARNING,
-            where=where(bound),
+            ranks=tuple(bound),
             found=f"1 core a rank, of {online}: the {THREADS_OF_GLOO} threads of a gloo rank take turns on it",
         )
 
@@ -64,22 +64,18 @@ def _core_words(cores: list[int]) -> str:
 def _governor(facts: Facts) -> Iterator[Seen | NotTold]:
     if not any(host.governors for host in facts.hosts.values()):
         yield NotTold(why="the system tells no governor: a virtual machine, or none is in use")
-    unsteady = (
-        (name, ", ".join(f"{governor} on {counted(n, 'core')}" for governor, n in host.governors.items()))
-        for name, host in facts.hosts.items()
-        if set(host.governors) - {STEADY}
-    )
-    for words, hosts in by_value(unsteady).items():
-        yield Seen(level=Level.WARNING, where=listed(hosts, MOST_NAMED), found=words)
+    for name, host in facts.hosts.items():
+        if set(host.governors) - {STEADY}:
+            words = ", ".join(f"{governor} on {counted(n, 'core')}" for governor, n in host.governors.items())
+            yield Seen(level=Level.WARNING, hosts=(name,), found=words)
 
 
 def _clock_source(facts: Facts) -> Iterator[Seen | NotTold]:
-    told = [(name, host.clock_source) for name, host in facts.hosts.items() if host.clock_source]
-    if not told:
+    if not any(host.clock_source for host in facts.hosts.values()):
         yield NotTold(why="the system does not tell what its clock is made of")
-    for source, hosts in by_value(told).items():
-        if source in SLOW_SOURCES:
-            yield Seen(level=Level.WARNING, where=listed(hosts, MOST_NAMED), found=f"clock source {source}")
+    for name, host in facts.hosts.items():
+        if host.clock_source in SLOW_SOURCES:
+            yield Seen(level=Level.WARNING, hosts=(name,), found=f"clock source {host.clock_source}")
 
 
 def _wall_clock(facts: Facts) -> Iterator[Seen]:
@@ -87,7 +83,7 @@ def _wall_clock(facts: Facts) -> Iterator[Seen]:
         if abs(offset) > WALL_CLOCK:
             ahead = "ahead of" if offset > 0 else "behind"
             first = facts.ranks[0].host if facts.ranks else "rank 0"
-            yield Seen(level=Level.WARNING, where=host, found=f"{format_duration(abs(offset))} {ahead} {first}")
+            yield Seen(level=Level.WARNING, hosts=(host,), found=f"{format_duration(abs(offset))} {ahead} {first}")
 
 
 PROCESSOR = {
