@@ -74,7 +74,7 @@ ALIKE = {
         breaks="unlike versions may not understand each other: they fail, or hang",
         mend="one environment for all hosts: a container image, or a folder that all of them see",
         rule=_versions,
-        sources=("NVIDIA's NCCL guide, Troubleshooting",),
+        sources=("NVIDIA/nccl issue 1328",),
     ),
     "plug-ins": Check(
         looks="network and tuning plug-ins of NCCL, UCX and libfabric: the same file on every host",
@@ -88,7 +88,7 @@ ALIKE = {
         breaks="ranks may choose different algorithms or transports, and hang",
         mend="set them for all ranks: srun --export=ALL, mpiexec -x NAME or -genv NAME, torchrun on every host",
         rule=_settings,
-        sources=("NVIDIA's NCCL guide, Environment Variables",),
+        sources=("NVIDIA/nccl issue 1328",),
     ),
     "hardware": Check(
         looks="processors, and the GPUs that ranks use: the same models everywhere",

@@ -92,12 +92,12 @@ def _direct(facts: Facts) -> Iterator[Seen]:
 GPUS = {
     "gpus": Check(
         looks="every rank has a GPU of its own, by UUID",
-        breaks="NCCL refuses two ranks on one GPU, or hangs",
+        breaks="NCCL refuses two ranks on one GPU",
         mend="one rank a GPU (srun --ntasks-per-node), --gpu-bind=none, and no CUDA_VISIBLE_DEVICES that is the same "
         "on all; COLLMARK_SHARED_GPU=1 lets ranks share one, to test and never to measure",
         rule=_distinct,
         applies=_on_gpus,
-        sources=("NVIDIA/nccl issue 103",),
+        sources=("NVIDIA/nccl issues 103 and 418",),
     ),
     "gpu binding": Check(
         looks="ranks see the GPUs of the other ranks on their host",
@@ -129,7 +129,7 @@ GPUS = {
         mend="boot with iommu=pt, unless virtual machines share the host",
         rule=_iommu,
         applies=_needs_peers,
-        sources=("NVIDIA's NCCL guide, Troubleshooting, GPU Direct",),
+        sources=("NVIDIA's NCCL guide, Troubleshooting, PCI Access Control Services",),
     ),
     "gpudirect": Check(
         looks="that RDMA devices can read GPU memory: nvidia_peermem, or dma-buf (open driver, Linux 5.12)",

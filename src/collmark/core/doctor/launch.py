@@ -51,14 +51,14 @@ LAUNCH = {
         breaks="what is measured is another placement than the one meant",
         mend="ask the launcher for as many (srun --ntasks, mpiexec -n, torchrun --nproc-per-node)",
         rule=_world,
-        sources=("NVIDIA/nccl-tests issues 213 and 254",),
+        sources=("JuliaParallel/MPI.jl issue 905",),
     ),
     "ranks": Check(
         looks="every rank came, once: a wrong launcher starts N copies of rank 0",
         breaks="ranks would wait for each other for ever, or each measure alone",
         mend="start all ranks with one launcher, that of the MPI in use; see that rank 0's host can be reached",
         rule=_objected("ranks"),
-        sources=("NVIDIA/nccl issue 1634",),
+        sources=("NVIDIA/nccl-tests issue 213", "kokkos/kokkos-comm issue 134"),
     ),
     "placement": Check(
         looks="equally many ranks on each host, on as many hosts as the launcher says",
@@ -78,6 +78,6 @@ LAUNCH = {
         mend="use the library's own mpiexec, srun with the --mpi that it was built for, or another --mpi-library",
         rule=_objected("launcher"),
         applies=lambda facts: facts.backend == "mpi" or any(one.check == "launcher" for one in facts.objections),
-        sources=("NVIDIA/deepops issue 815",),
+        sources=("open-mpi/ompi issue 10286", "kokkos/kokkos-comm issue 134"),
     ),
 }
