@@ -135,7 +135,7 @@ FAULTS: dict[str, tuple[str, str, Level, Callable[[Hosts], None], str]] = {
                   "1 x 200 Gb/s InfiniBand, 7 x 400 Gb/s InfiniBand on b"),
     "no such device": ("nccl", "rdma", W, _set("NCCL_IB_HCA", "=mlx5_bond_0:1"), "NCCL_IB_HCA==mlx5_bond_0:1, and no"),
     "packets of two sizes": ("gloo", "mtu", W, _attribute("interfaces", SMALL_MTU), "9000 B on a; 1500 B on b"),
-    "two ranks on one GPU": ("nccl", "gpus", B, _same_gpu, "all have GPU GPU-b-0"),
+    "two ranks on one GPU": ("nccl", "gpus", B, _same_gpu, "have the same GPU, GPU-b-0"),
     "binding hides peers": ("nccl", "gpu binding", W, _own_gpu, "each rank sees its own GPU and no other"),
     "GPU in use": ("nccl", "gpu memory", W, _held, "others hold 30.0 GiB of 80.0 GiB"),
     "ACS": ("nccl", "acs", W, _bridges, "2 of 4 PCI bridges redirect peer-to-peer traffic"),

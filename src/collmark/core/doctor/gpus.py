@@ -44,7 +44,7 @@ def _distinct(facts: Facts) -> Iterator[Seen | NotTold]:
             yield Seen(level=Level.BLOCKING, ranks=tuple(without), found=found)
         for gpu, sharing in of_gpu.items():
             if gpu and len(sharing) > 1 and not sharing[0].process.shares_gpu:
-                yield Seen(level=Level.BLOCKING, ranks=tuple(sharing), found=f"all have GPU {gpu}")
+                yield Seen(level=Level.BLOCKING, ranks=tuple(sharing), found=f"have the same GPU, {gpu}")
 
 
 def _hidden(facts: Facts) -> Iterator[Seen]:
