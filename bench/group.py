@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from collmark.bench import environment
+from collmark.bench.doctor.gather import Told
 from collmark.bench.handshake import Hello
 from collmark.bench.job import Job, Seat
 from collmark.core.errors import UsageError, excerpt
@@ -21,10 +22,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What another rank says once all are there: the plan it was started with, or why it cannot do its part."""
 
     plan: Plan
+    told: Told
     refused: str = ""
 
 
-class Roster(msgspec.Struct, frozen=True, kw_only=True):
+class Roster(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """What rank 0 tells everybody once all are there.
 
     Attributes
@@ -73,14 +75,19 @@ def hello_of(seat: Seat) -> Hello:
     )
 
 
-def report_of(plan: Plan, refused: str = "") -> Report:
-    """Return what this rank says of itself; matrices, which can be large, are known by the digest in `traffic`."""
-    return Report(plan=msgspec.structs.replace(plan, matrices={}), refused=refused)
+def report_of(plan: Plan, told: Told, refused: str = "") -> Report:
+    """Return what this rank says of itself."""
+    return Report(plan=_sent(plan), told=told, refused=refused)
+
+
+def _sent(plan: Plan) -> Plan:
+    """Return a plan without its matrices, which can be large: they are known by the digest in `traffic`."""
+    return msgspec.structs.replace(plan, matrices={})
 
 
 def check_plan_of(name: str, report: Report, own: Plan) -> None:
     """Raise UsageError where another rank was started with another plan than rank 0, whose plan is measured."""
-    there, here = report.plan, report_of(own).plan
+    there, here = report.plan, _sent(own)
     fields = [field for field in Plan.__struct_fields__ if getattr(there, field) != getattr(here, field)]
     if fields:
         each = [f"{field} {_words(there, field)} (rank 0: {_words(here, field)})" for field in fields[:NAMED]]

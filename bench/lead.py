@@ -20,7 +20,9 @@ from collmark.bench.backends.index import BACKENDS
 from collmark.bench.clock import calibrate
 from collmark.bench.common_clock import CommonClock
 from collmark.bench.control import Hub, Spoke
-from collmark.bench.event import LaunchEnded, LaunchStarted, PipedEvent
+from collmark.bench.doctor.examine import check_health, objecting, wall_offsets, way_of
+from collmark.bench.doctor.gather import Gathering, tell
+from collmark.bench.event import Examined, LaunchEnded, LaunchStarted, PipedEvent
 from collmark.bench.group import Group, Report, Roster, check_plan_of, group_of, hello_of, report_of
 from collmark.bench.job import Job, Seat
 from collmark.bench.measurement import Terms
@@ -30,6 +32,8 @@ from collmark.bench.session import Session
 from collmark.bench.team import DONE, REFUSED, ProcessTeam, Starts, Team, perform, spin_until
 from collmark.bench.watchdog import Watchdog, start_patience
 from collmark.core.case import Scheduling
+from collmark.core.doctor.finding import Diagnosis
+from collmark.core.doctor.table import diagnose
 from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UnavailableError, one_line
 from collmark.core.placement import Placement
 from collmark.core.record import Host, Launch, Outcome, Timer
@@ -83,7 +87,13 @@ def lead(
         If a stop was asked for.
     """
     began = time.monotonic()
-    hub = _assemble(job, seat, listener, watchdog, is_stopping)
+    hub, diagnosis = _assemble(job, seat, listener, watchdog, is_stopping)
+    if job.only_examine:
+        emit(Examined(diagnosis=diagnosis))
+        emit(LaunchEnded(launch=job.launch, outcome=Outcome.COMPLETE))
+        _dismiss(hub, None, watchdog)
+        return
+    check_health(diagnosis)
     team, session = _team_of(job, seat, hub, watchdog)
     timer = session.timer.calibrate() if session.timer else calibrate()
     team.common.settle(clock_seconds(job), timer.tick)
@@ -93,6 +103,7 @@ def lead(
     noise = team.listen()
     hosts = [msgspec.structs.replace(host, noise=noise[host.name]) for host in hosts_of(hub)]
     launch = describe_launch(job, hosts, dict(session.facts()), timer, start_seconds=time.monotonic() - began)
+    launch = msgspec.structs.replace(launch, doctor=diagnosis)
     folder.put_launch(launch)
     emit(LaunchStarted(launch=launch, cases=len(job.cases)))
     budget = job.budget - (time.monotonic() - began)
@@ -121,7 +132,7 @@ def _note(folder: RunFolder, launch: Launch) -> None:
         folder.put_launch(launch)
 
 
-def _dismiss(hub: Hub, session: Session, watchdog: Watchdog) -> None:
+def _dismiss(hub: Hub, session: Session | None, watchdog: Watchdog) -> None:
     """Let all ranks leave: everything is on disk, so that nothing which happens now is a loss."""
     watchdog.end_within()
     with contextlib.suppress(MeasurementError):
@@ -129,7 +140,8 @@ def _dismiss(hub: Hub, session: Session, watchdog: Watchdog) -> None:
         for _rank, _reply in hub.gather():
             pass  # a rank that has answered no longer watches the others
     with contextlib.suppress(RuntimeError, OSError):
-        session.close()
+        if session is not None:
+            session.close()
     hub.close()
     watchdog.end()
 
@@ -193,19 +205,25 @@ def measure_all(
 
 def _assemble(
     job: Job, seat: Seat, listener: socket.socket, watchdog: Watchdog, is_stopping: Callable[[], bool]
-) -> Hub:
-    """Wait for all ranks, and for each to say that it has the same plan and can do its part."""
+) -> tuple[Hub, Diagnosis]:
+    """Wait for all ranks, for each to say that it has the same plan and can do its part, and judge what they say."""
     hub = Hub(listener, seat.secret, hello_of(seat))
     hub.gather_ranks(seat.patience, is_stopping, watchdog.watch_peer)
     watchdog.guard = hub.hear_latecomers
-    check_evenness(job.placement, hub)
-    prepare_process(job, seat, watchdog)
+    gathering = Gathering(hub.hellos)
+    with objecting(gathering, "placement", job):
+        check_evenness(job.placement, hub)
+    gathering.add(0, tell(job.backend, job.plan.mpi_library, seat.local_rank, way_of(hub.own_address())))
+    with objecting(gathering, "backend", job, 0):
+        prepare_process(job, seat, watchdog)
     for rank, reply in hub.gather():
         report = msgspec.msgpack.decode(reply, type=Report)
-        if report.refused:
-            raise UnavailableError(f"{hub.name(rank)}: {report.refused}")
+        with objecting(gathering, "backend", job, rank):
+            if report.refused:
+                raise UnavailableError(report.refused if job.only_examine else f"{hub.name(rank)}: {report.refused}")
         check_plan_of(hub.name(rank), report, job.plan)
-    return hub
+        gathering.add(rank, report.told)
+    return hub, diagnose(gathering.facts(job, wall_offsets(hub, gathering, watchdog, job.plan.timeout)))
 
 
 def check_evenness(placement: Placement, hub: Hub) -> None:
@@ -283,24 +301,37 @@ def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     """Carry out a launch as any other rank: do what rank 0 says until it says stop."""
     spoke = Spoke(list(seat.addresses), seat.secret, hello_of(seat), seat.patience)
     watchdog.watch_peer(spoke.pulses, "rank 0")
+    session = None
     with _settling():
+        told = tell(job.backend, job.plan.mpi_library, seat.local_rank, way_of(spoke.own_address()))
         try:
             prepare_process(job, seat, watchdog)
         except UnavailableError as error:
-            spoke.send(msgspec.msgpack.encode(report_of(job.plan, str(error))))
-            raise
-        spoke.send(msgspec.msgpack.encode(report_of(job.plan)))
-        roster = msgspec.msgpack.decode(spoke.receive(), type=Roster)
-    group = group_of(job, seat, roster, spoke.own_address(), lambda _value: spoke.receive())
-    session = _open(job, group, watchdog)
-    with _settling():
-        _obey(spoke, seat, session, watchdog)
+            spoke.send(msgspec.msgpack.encode(report_of(job.plan, told, str(error))))
+            if not job.only_examine:
+                raise
+        else:
+            spoke.send(msgspec.msgpack.encode(report_of(job.plan, told)))
+        roster = _summoned(spoke)
+    if roster is not None:
+        group = group_of(job, seat, roster, spoke.own_address(), lambda _value: spoke.receive())
+        session = _open(job, group, watchdog)
+        with _settling():
+            _obey(spoke, seat, session, watchdog)
     watchdog.end_within()
     with contextlib.suppress(MeasurementError, RuntimeError, OSError):
         spoke.send(DONE)
-        session.close()
+        if session is not None:
+            session.close()
     spoke.close()
     watchdog.end()
+
+
+def _summoned(spoke: Spoke) -> Roster | None:
+    """Tell the time of day until there is a launch; return who is in it, or None where nothing is to be measured."""
+    while isinstance(word := msgspec.msgpack.decode(spoke.receive(), type=Roster | TellTime | Stop), TellTime):
+        spoke.tell_time(word.count, time.time_ns)
+    return word if isinstance(word, Roster) else None
 
 
 def _obey(spoke: Spoke, seat: Seat, session: Session, watchdog: Watchdog) -> None:

@@ -11,6 +11,7 @@ from collmark import __version__
 from collmark.cli.claims import claims
 from collmark.cli.compare import compare
 from collmark.cli.demo import demo
+from collmark.cli.doctor import doctor
 from collmark.cli.export import export
 from collmark.cli.faults import STATUS_WORDS
 from collmark.cli.fit import fit
@@ -32,6 +33,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
     "plan": plan,
     "list": list_runs,
+    "doctor": doctor,
     "noise": noise,
     "import": import_logs,
     "fit": fit,

@@ -75,7 +75,7 @@ def run(
             raise UsageError("--into names the folder of the run; leave --output and --label away")  # noqa: TRY301
         prepared = _prepare(plan, given, ranks, joined, oversubscribe=oversubscribe)
     except (UsageError, UnavailableError) as error:
-        raise _said_once(error, joined) from error
+        raise said_once(error, joined) from error
     if joined is not None and joined.rank:
         _be_follower(prepared, joined)
         return
@@ -104,7 +104,7 @@ def _prepare(
     return prepare(plan, ranks=read_ranks(ranks), oversubscribe=oversubscribe, joined=joined)
 
 
-def _said_once(error: UsageError | UnavailableError, joined: Joined | None) -> Exception:
+def said_once(error: UsageError | UnavailableError, joined: Joined | None) -> Exception:
     """Return what to raise so that rank 0 says what is wrong, on whichever ranks, and all end with one status."""
     from collmark.bench.launchers.seating import own_up, status_of, turn_away
 
@@ -156,7 +156,7 @@ def _resume(name: str, output: str | None, used: list[str], terminal: Terminal, 
     joined = _joined()
     if joined is not None:
         msg = f"--resume: ranks started by {joined.launcher} are one more launch; use --into {name}"
-        raise _said_once(UsageError(msg), joined)
+        raise said_once(UsageError(msg), joined)
     folder = find_run(name, Path(output) if output else None)
     folder.read_run()
     _session(folder, terminal, None, as_json=as_json)

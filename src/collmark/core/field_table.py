@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 
+from collmark.core.doctor.finding import Diagnosis, Finding
 from collmark.core.record import (
     Check,
     ClockModel,
@@ -62,7 +63,7 @@ def field_table(struct: type[msgspec.Struct]) -> Iterator[Field]:
 
 
 STORED = (
-    Run, Launch, Host, HostNoise, Timer, Record, Timing, Histogram, Ranks, Check, Evidence, ClockModel, Imported,
-    SampleReference,
+    Run, Launch, Diagnosis, Finding, Host, HostNoise, Timer, Record, Timing, Histogram, Ranks, Check, Evidence,
+    ClockModel, Imported, SampleReference,
 )  # fmt: skip
 """The stored types, in the order in which results/README.md shows them."""

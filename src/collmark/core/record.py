@@ -15,7 +15,9 @@ import msgspec
 
 from collmark.core.bounds import Count, NotNegative, Ordinal, Share
 from collmark.core.case import Case
+from collmark.core.doctor.finding import Diagnosis
 from collmark.core.marker import Marker, marker_of
+from collmark.core.meaning import meaning
 from collmark.core.operation import Estimand
 from collmark.core.placement import Fabric, Tier
 from collmark.core.plan import Plan
@@ -67,11 +69,6 @@ class Sentinel(StrEnum):
     START = "start"
     MIDDLE = "middle"
     END = "end"
-
-
-def meaning(text: str, unit: str = "") -> msgspec.Meta:
-    """Annotate a field with its meaning and unit."""
-    return msgspec.Meta(description=text, extra={"unit": unit})
 
 
 S, B = "s", "B"
@@ -383,6 +380,9 @@ class Launch(_Stored, frozen=True, kw_only=True):
         Outcome | None, meaning("how it ended; absent while it runs or where nobody was left to say")
     ] = None
     reason: Annotated[str, meaning("why it did not complete")] = ""
+    doctor: Annotated[
+        Diagnosis | None, meaning("what was checked before anything was timed; absent in simulations")
+    ] = None
 
 
 class Run(_Stored, frozen=True, kw_only=True):
