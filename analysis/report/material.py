@@ -10,6 +10,8 @@ import pandas as pd
 
 from collmark.analysis.claims.finding import Finding
 from collmark.analysis.columns import SERIES, Series
+from collmark.analysis.compare.compare import Compared, compare
+from collmark.analysis.compare.side import Side
 from collmark.analysis.expected.share import Share, shares
 from collmark.analysis.expected.system import System
 from collmark.analysis.figures.drawn import with_fits
@@ -66,6 +68,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         Whether unstable records entered the fits.
     prior : str
         Name of a prior to set beside measurements; empty for none.
+    compared : Compared or None
+        All other runs against the first; None where no case is in both.
     """
 
     results: tuple[Results, ...]
@@ -84,11 +88,21 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     include_unstable: bool = False
     prior: str = ""
+    compared: Compared | None = None
 
     @property
     def cases(self) -> pd.DataFrame:
         """One row a case, in the order of the frame."""
         return self.drawn.drop_duplicates([*SERIES, "nbytes", "case"])
+
+    @property
+    def changes(self) -> Compared | None:
+        """The comparison with the first run, where the report is about it: half of its cases are in another."""
+        if self.compared is None:
+            return None
+        matched = max(len(one.comparisons) for one in self.compared.others)
+        own = self.cases["run"].eq(self.results[0].name).sum()
+        return self.compared if 2 * matched >= own else None
 
     @property
     def is_simulated(self) -> bool:
@@ -151,7 +165,17 @@ def gather(
         include_unstable=include_unstable,
         prior=prior,
     )
-    return _with_repetitions(bare)
+    return msgspec.structs.replace(_with_repetitions(bare), compared=_compared(bare))
+
+
+def _compared(material: Material) -> Compared | None:
+    if len(material.results) < 2:
+        return None
+    rows = material.table[material.table["sentinel"] == ""]
+    sides = [Side(name=material.names[one.name], results=(one,)) for one in material.results]
+    tables = [rows[rows["run"] == one.name] for one in material.results]
+    found = compare(sides[0], sides[1:], tables=tables, include_unstable=material.include_unstable)
+    return found if any(one.comparisons for one in found.others) else None
 
 
 def _key(values: Iterable[object]) -> str:

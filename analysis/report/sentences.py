@@ -17,6 +17,7 @@ from collmark.analysis.columns import Series
 from collmark.analysis.figures.words import ABSENT, gigabytes, interval_words, microseconds, percent
 from collmark.analysis.models.fit import Fit
 from collmark.analysis.models.quantity import Quantity
+from collmark.analysis.report.changes import changed
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.scatter import needed_launches
 from collmark.analysis.report.sure import Part, count_range, parts_of, records_of, sure
@@ -75,8 +76,8 @@ def _found(material: Material) -> str:
     if not material.drawn["seconds"].gt(0).any():
         return "No case has a time: every record failed, was wrong, or the clock saw no time pass."
     decided = by_records(material.findings)
-    if decided:
-        return _verdicts(decided)
+    if material.changes is not None or decided:
+        return _verdicts(decided) if material.changes is None else changed(material.changes)
     told = [fit for fit in material.fits.fits if fit.describes and fit.asymptote and fit.asymptote.value is not None]
     if not told:
         return _unfitted(material)

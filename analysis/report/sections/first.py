@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from collmark.analysis.claims.finding import Finding
+from collmark.analysis.compare.compare import Compared
+from collmark.analysis.compare.verdict import Verdict
 from collmark.analysis.figures.words import ASYMPTOTE, gigabytes, microseconds, percent
 from collmark.analysis.models.fit import Fit
 from collmark.analysis.report.cells import name_heading, quantity_cells, quantity_span, with_interval
+from collmark.analysis.report.changes import changes_table
 from collmark.analysis.report.content import Block, Cell, Drawing, Heading, Mark, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
 from collmark.analysis.report.sections.claims import reasons_table
+from collmark.analysis.report.sections.runs import drawn_changes
 from collmark.analysis.report.sentences import sentences
 from collmark.analysis.report.verdicts import by_records, half_there
 from collmark.core.numeral import counted
@@ -33,6 +39,8 @@ def first(material: Material) -> Section:
 
 
 def _verdicts(material: Material) -> Table | None:
+    if material.changes is not None:
+        return changes_table(material.changes, "verdicts", MOST_ROWS)
     decided = by_records(material.findings)
     if decided:
         return _of_claims(decided, half_there(material.findings))
@@ -90,6 +98,8 @@ def _misfit(fit: Fit) -> str:
 
 def _carrier(material: Material) -> Drawing | None:
     """Return the picture of the curve that the first sentence is about, on axes of its own."""
+    if material.changes is not None:
+        return _change(material.changes)
     rows = material.drawn[material.drawn["nbytes"] > 0]
     leading = material.leading
     decided = by_records(material.findings)
@@ -105,4 +115,16 @@ def _carrier(material: Material) -> Drawing | None:
     if panel.empty:
         return None
     drawing = picture("bandwidth", rows[rows["panel"] == panel.iloc[0]], "cases", anchor="carrier")
+    return None if drawing is None else msgspec.structs.replace(drawing, is_large=True)
+
+
+def _change(compared: Compared) -> Drawing | None:
+    """Return the picture of the case that changed most, or of the first where none did."""
+    table = drawn_changes(compared)
+    if table is None:
+        return None
+    called = table[table["verdict"].isin([Verdict.SLOWER, Verdict.FASTER])]
+    most = (called if len(called) else table)["ratio"].map(math.log).abs()
+    panel = table.loc[most.idxmax() if len(called) else table.index[0], "panel"]
+    drawing = picture("change", table[table["panel"] == panel], "runs-table", anchor="carrier")
     return None if drawing is None else msgspec.structs.replace(drawing, is_large=True)
