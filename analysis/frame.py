@@ -40,7 +40,10 @@ def frame(results: Iterable[Results]) -> pd.DataFrame:
                 of_case = known[case] = [value(case) for _column, value in OF_CASE.values()]
             columns["run"].append(one.name)
             for name, found in zip(OF_CASE, of_case, strict=True):
-                columns[name].append("" if record.imported and name in NOT_IN_LOGS else found)
+                columns[name].append(found)
+            if record.imported is not None:
+                for name in NOT_IN_LOGS:
+                    columns[name][-1] = ""
             for name, (_column, value) in OF_RECORD.items():
                 columns[name].append(value(record))
     columns["window"] = [1] * len(columns["run"])

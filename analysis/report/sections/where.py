@@ -12,7 +12,6 @@ from collmark.analysis.report.material import Material
 from collmark.analysis.report.sentences import placement_words
 from collmark.analysis.results import Results
 from collmark.core.marker import reported_words
-from collmark.core.numeral import listed
 from collmark.core.record import Imported, Launch, Outcome
 from collmark.core.units import GIB, format_duration
 
@@ -26,12 +25,7 @@ def where(material: Material) -> Section | None:
     if not material.results:
         return None
     headings = ("", *(material.names[one.name] for one in material.results))
-    facts = {name: [told(one) for one in material.results] for name, told in FACTS.items()}
-    rows = tuple(
-        texts(name, *(word or NOTHING for word in words))
-        for name, words in facts.items()
-        if name not in OF_LOGS or any(words)
-    )
+    rows = tuple(texts(name, *(told(one) or NOTHING for one in material.results)) for name, told in FACTS.items())
     caption = "One column a run. Evidence: what the tier is derived from; nothing about a link is assumed."
     table = Table(anchor="where-table", caption=caption, headings=tuple(map(name_heading, headings)), rows=rows)
     return Section(anchor=ANCHOR, title="What and where", question="May I compare this?", blocks=(table,))
@@ -89,17 +83,6 @@ def _imported(one: Results) -> list[Imported]:
     return [record.imported for record in one.records if record.imported is not None]
 
 
-def _logs(one: Results) -> str:
-    files: dict[str, dict[str, None]] = {}
-    for log in _imported(one):
-        files.setdefault(f"{log.tool} {log.version}".rstrip(), {})[log.file] = None
-    return _listed(f"{tool}: {listed(list(names))}" for tool, names in files.items())
-
-
-def _reported(one: Results) -> str:
-    return reported_words(log.origin for log in _imported(one))
-
-
 def _launches(one: Results) -> str:
     launches = one.run.launches
     ends = Counter(_outcome(launch) for launch in launches)
@@ -118,7 +101,8 @@ def _outcome(launch: Launch) -> str:
 def _records(one: Results) -> str:
     kept = [record for record in one.records if record.sentinel is None]
     words = ", ".join(f"{count} {status}" for status, count in Counter(str(r.status) for r in kept).items())
-    return f"{len(kept)}" + (f": {words}" if words else "")
+    reported = reported_words(figure.origin for figure in _imported(one))
+    return f"{len(kept)}" + (f": {words}" if words else "") + (f"; T: {reported}" if reported else "")
 
 
 def _took(one: Results) -> str:
@@ -139,8 +123,6 @@ FACTS: dict[str, Callable[[Results], str]] = {
     "backend": _backend,
     "tier and evidence": _tier,
     "cases": _cases,
-    "logs": _logs,
-    "T in the logs": _reported,
     "cadence": _cadence,
     "scheduling": _scheduling,
     "launches": _launches,
@@ -149,5 +131,3 @@ FACTS: dict[str, Callable[[Results], str]] = {
     "collmark": lambda one: one.run.version,
 }
 """Facts of a run, in the order in which they are shown."""
-OF_LOGS = ("logs", "T in the logs")
-"""Facts that only imported runs have."""
