@@ -24,6 +24,8 @@ from collmark.analysis.report.sure import Part, count_range, parts_of, records_o
 from collmark.analysis.report.verdicts import by_records, reason_words, verdict_words
 from collmark.core.case import Buffers, Cadence, Form, Scheduling
 from collmark.core.disturbance import findings as disturbances
+from collmark.core.doctor.finding import Level
+from collmark.core.doctor.of_run import found_before
 from collmark.core.errors import one_line
 from collmark.core.marker import NO_MEASUREMENT, Marker, by_marker, said_before
 from collmark.core.record import Status
@@ -258,6 +260,13 @@ def _disturbed(material: Material, part: Part) -> str:
     return f"Look at this first: {one_line(said[0]).partition(': ')[0]}." if said else ""
 
 
+def _examined(material: Material, _part: Part) -> str:
+    found = [
+        finding for one in material.results for finding in found_before(one.run) if finding.level is not Level.HINT
+    ]
+    return f"Look at this first, {one_line(str(found[0]))}." if found else ""
+
+
 def _wide(_material: Material, part: Part) -> str:
     known = part.cases[part.cases["center_upper"].notna()]
     half_width = (known["center_upper"] / known["center"] - 1).median()
@@ -294,5 +303,18 @@ def _quiet(_material: Material, part: Part) -> str:
     return "Nothing that was looked for disturbed these figures: use them within the sizes measured."
 
 
-_RULES = (_wrong, _failed, _tested, _scheduler, _single, _unstable, _disturbed, _wide, _misfit, _cliff, _quiet)
+_RULES = (
+    _wrong,
+    _failed,
+    _tested,
+    _scheduler,
+    _single,
+    _unstable,
+    _disturbed,
+    _wide,
+    _misfit,
+    _cliff,
+    _examined,
+    _quiet,
+)
 """What to do, the most pressing first; the first that has something to say speaks."""

@@ -12,7 +12,8 @@ from collmark.analysis.report.sentences import LOCAL_TIERS
 from collmark.analysis.results import Results
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import clock_words, findings
-from collmark.core.doctor.finding import Finding, Level
+from collmark.core.doctor.finding import Level
+from collmark.core.doctor.of_run import found_before
 from collmark.core.marker import NO_MEASUREMENT, Marker
 from collmark.core.numeral import counted
 from collmark.core.record import Outcome, Record, Status
@@ -56,7 +57,7 @@ def _of_run(material: Material, one: Results) -> Iterator[Line]:
         if launch.outcome in (Outcome.LOST, Outcome.INTERRUPTED):
             reason = f": {launch.reason}" if launch.reason else ""
             yield "launch", f"launch {launch.id} ended as {launch.outcome}{reason}", Mark.BAD
-    for finding in found_by_doctor(one):
+    for finding in found_before(one.run):
         yield "doctor", str(finding), Mark.NONE if finding.level is Level.HINT else Mark.UNDECIDED
     yield from _bad(records)
     yield from _oversubscribed(records)
@@ -67,13 +68,6 @@ def _of_run(material: Material, one: Results) -> Iterator[Line]:
     if several := modes_words([modes for modes in material.modes if modes.run == one.name]):
         yield "modes", several, Mark.UNDECIDED
     yield from _counts(records)
-
-
-def found_by_doctor(one: Results) -> list[Finding]:
-    """Return what was found before the cases, each thing once."""
-    diagnoses = [launch.doctor for launch in one.run.launches if launch.doctor is not None]
-    found = {str(finding): finding for diagnosis in diagnoses for finding in diagnosis.findings}
-    return list(found.values())
 
 
 def _bad(records: list[Record]) -> Iterator[Line]:

@@ -17,10 +17,10 @@ from collmark.core.bounds import Count, NotNegative, Ordinal, Share
 from collmark.core.case import Case
 from collmark.core.doctor.finding import Diagnosis
 from collmark.core.marker import Marker, marker_of
-from collmark.core.meaning import meaning
 from collmark.core.operation import Estimand
 from collmark.core.placement import Fabric, Tier
 from collmark.core.plan import Plan
+from collmark.core.stored import B, S, meaning
 
 SCHEMA_VERSION = 1
 
@@ -71,7 +71,6 @@ class Sentinel(StrEnum):
     END = "end"
 
 
-S, B = "s", "B"
 Level = Annotated[float, msgspec.Meta(ge=0.5, lt=1)]
 Tau = Annotated[float, msgspec.Meta(ge=1)]
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\\]+$")]

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import msgspec
 
-from collmark.core.meaning import meaning
 from collmark.core.numeral import counted
+from collmark.core.stored import meaning
 
 
 class Level(StrEnum):

@@ -1,8 +1,10 @@
-"""Fields of stored types carry their meaning and unit."""
+"""How the fields of what is stored carry their meaning and unit."""
 
 from __future__ import annotations
 
 import msgspec
+
+S, B = "s", "B"
 
 
 def meaning(text: str, unit: str = "") -> msgspec.Meta:
