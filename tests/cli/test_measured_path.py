@@ -80,11 +80,12 @@ def test_750_over_48_is_what_its_interval_says(cli: Cli, levels: Sequence[float]
 
 
 def test_table_names_the_interval_that_decides(cli: Cli) -> None:
-    lines = cli("claims", *streams(750, 48), "--kind", "M").out.splitlines()
+    runs = streams(750, 48)
+    lines = cli("claims", *runs, "--kind", "M").out.splitlines()
     assert lines[2] == "[...]: the interval that decides, 90 % where the claim holds, 95 % elsewhere"
     assert "[...]" not in cli("claims", "--kind", "W").out
-    wider = cli("claims", *streams(750, 48), "--kind", "M", "--set", "interval.inside=0.5").out
-    assert "the interval that decides, 50 % where the claim holds" in wider
+    eager = cli("claims", *runs, "--kind", "M", "--set", "interval.inside=0.5").out
+    assert "the interval that decides, 50 % where the claim holds" in eager
 
 
 def test_without_the_evidence_there_is_no_data(cli: Cli) -> None:

@@ -65,7 +65,7 @@ def _directions(material: Material, a: Selector, b: Selector) -> Iterator[_Row]:
         pair = _nearest(both, others, apart=_WAYS)
         if pair is None:
             absent = [
-                why_absent(material.curves, [tier], [wanted], 2)
+                why_absent(material.curves, [tier], [wanted], 2, others=False)
                 for tier, wanted in ((a, "bidirectional_stream"), (b, operation))
             ]
             yield Missing(name=name, reason="; ".join(filter(None, absent)))
@@ -126,7 +126,7 @@ def _collective(material: Material, a: Selector, b: Selector, operation: str) ->
     free = pairs_of(material, a, b, operation, equal_ranks=False)
     yield from (f"{operation}: {note}" for note in equal.notes or free.notes)
     if not free.pairs:
-        reason = why_absent(material.curves, [a, b], [operation], None) or free.reason
+        reason = why_absent(material.curves, [a, b], [operation], None, others=False) or free.reason
         yield Missing(name=f"{operation} bus bandwidth", reason=reason)
         return
     # Of several rank counts the largest: whole nodes.
@@ -164,7 +164,7 @@ def _at_sizes(operation: str, left: Side, right: Side, *, software: bool) -> Ite
 def _latency(material: Material, a: Selector, b: Selector) -> Iterator[_Row]:
     pairing = pairs_of(material, a, b, "ping_pong", ranks=2)
     if not pairing.pairs:
-        reason = why_absent(material.curves, [a, b], ["ping_pong"], 2) or pairing.reason
+        reason = why_absent(material.curves, [a, b], ["ping_pong"], 2, others=False) or pairing.reason
         yield Missing(name="latency", reason=reason)
     for left, right in pairing.pairs:
         yield from _row("latency", ratio_of(left, right, "alpha", "latency", software=len(pairing.pairs) > 1))

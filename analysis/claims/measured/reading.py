@@ -306,4 +306,4 @@ def words(reading: Reading, shown_in: str | None = None) -> str:
     if found.estimate is None:
         return text
     ends = (shown(end, "", "", DIGITS) for end in (found.estimate.lower, found.estimate.upper))
-    return f"{text} [{', '.join(ends)}]"
+    return f"{text} [{', '.join(ends)}], {100 * found.estimate.level:g} %"

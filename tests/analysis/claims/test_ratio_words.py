@@ -22,7 +22,7 @@ def check_of(found: Finding) -> str:
 
 def test_fieller_stands_beside_welch_as_a_check(table: Table) -> None:
     found = finding(table, "gap-18x", link("nvlink", rate=8.2 * 50 * GB), link("infiniband", rate=50 * GB))
-    assert re.fullmatch(r"check by Fieller's interval: 8\.2\d* \[8\.\d+, 8\.\d+\]", check_of(found))
+    assert re.fullmatch(r"check by Fieller's interval: 8\.2\d* \[8\.\d+, 8\.\d+\], 95 %", check_of(found))
     assert found.found is not None
     assert found.found.estimate is not None
     assert found.found.estimate.method == "Welch t on logarithms"
