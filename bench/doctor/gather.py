@@ -78,7 +78,6 @@ class Gathering:
         self._ranks.append(
             RankFacts(
                 rank=rank,
-                pid=hello.pid,
                 host=name,
                 cores=hello.cores,
                 interface=told.interface,

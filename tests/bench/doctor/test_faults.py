@@ -374,7 +374,7 @@ def facts_with(hosts: list[str], each: int) -> Facts:
     good = msgspec.structs.replace(low, memlock=Limit(soft=-1, hard=-1))
     one = HostFacts(ports=(Port(device="mlx5_0", port=1, state="ACTIVE", rate=50e9, link_layer="InfiniBand"),))
     ranks = tuple(
-        RankFacts(rank=rank, pid=rank, host=hosts[rank // each], process=low if rank % 2 else good, gpu=f"GPU-{rank}")
+        RankFacts(rank=rank, host=hosts[rank // each], process=low if rank % 2 else good, gpu=f"GPU-{rank}")
         for rank in range(len(hosts) * each)
     )
     return Facts(backend="nccl", launcher="srun", hosts=dict.fromkeys(hosts, one), ranks=ranks)

@@ -59,7 +59,7 @@ def test_findings_come_worst_first_and_with_the_words_of_their_check() -> None:
 
 
 def rank(number: int, host: str) -> RankFacts:
-    return RankFacts(rank=number, pid=number, host=host)
+    return RankFacts(rank=number, host=host)
 
 
 def test_the_same_in_several_places_is_one_finding() -> None:

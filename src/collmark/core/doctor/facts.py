@@ -151,8 +151,8 @@ class RankFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    rank, pid : int
-        Index and process.
+    rank : int
+        Index.
     host : str
         Name of its host, one of :attr:`Facts.hosts`.
     cores : tuple of int
@@ -168,7 +168,6 @@ class RankFacts(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     rank: int
-    pid: int
     host: str
     cores: tuple[int, ...] = ()
     interface: str = ""
