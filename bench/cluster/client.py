@@ -15,9 +15,11 @@ from collmark.core.errors import UnavailableError, UsageError, excerpt
 PATIENCE = 60.0
 """Seconds for a command to answer: a busy controller takes tens of them."""
 ACTIVE = frozenset(
-    "PENDING RUNNING CONFIGURING COMPLETING SUSPENDED REQUEUED REQUEUE_HOLD REQUEUE_FED RESIZING SIGNALING STAGE_OUT "
-    "STOPPED SPECIAL_EXIT RESV_DEL_HOLD".split()
-)
+    {
+        "PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
+        "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "SPECIAL_EXIT", "RESV_DEL_HOLD",
+    }
+)  # fmt: skip
 """States of jobs that run or will; source: squeue(1), JOB STATE CODES."""
 
 

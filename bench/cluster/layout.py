@@ -84,8 +84,8 @@ def shapes_of(placements: Sequence[Placement], profile: Profile) -> tuple[tuple[
         notices.append(f"the profile has {what}: tier A and tier B cannot be set side by side")
     if 1 < ranks < full:
         notices.append(
-            f"tier A shrinks to {ranks} of a node's {counted(full, 'rank')}: tier B needs a node for each, and the profile "
-            f"has {counted(nodes, 'node')}; the full node is measured beside 2, 4 ... full nodes"
+            f"tier A shrinks to {ranks} of a node's {counted(full, 'rank')}: tier B needs a node for each, and the "
+            f"profile has {counted(nodes, 'node')}; the full node is measured beside 2, 4 ... full nodes"
         )
     counts = [2**power for power in range(nodes.bit_length())]
     if ranks == full:  # then tier A is the one full node

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +18,7 @@ import msgspec
 from collmark.bench.cluster.slurm_time import parse_limit
 from collmark.core.decoding import decoded, unknown_key
 from collmark.core.errors import PlanError, UnknownNameError, UsageError, excerpt, short_path
+from collmark.core.numeral import shown
 
 Positive = Annotated[int, msgspec.Meta(ge=1, le=2**20)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**20)]
@@ -113,7 +114,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     python: str = "python3"
     mpi: str = ""
     container: Container | None = None
-    environment: dict[str, dict[str, str]] = {}
+    environment: dict[str, Any] = {}
     sbatch_options: tuple[str, ...] = ()
     srun_options: tuple[str, ...] = ()
 
@@ -124,7 +125,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def variables(self, kind: Kind) -> dict[str, str]:
         """Return the environment of jobs of one kind."""
-        return self.environment.get(ALL, {}) | self.environment.get(kind, {})
+        found: dict[str, str] = self.environment.get(ALL, {}) | self.environment.get(kind, {})
+        return found
 
 
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
@@ -143,10 +145,12 @@ _OPTION = re.compile(r"--[a-z][a-z-]*(=[A-Za-z0-9_.,:/@%+*=\[\]-]+)?")
 _MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/@:=-]*")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 OURS = frozenset(
-    "array chdir cpus-per-task dependency distribution error export gpu-bind gpus-per-node gres job-name kill-on-bad-exit "
-    "label mpi nodelist nodes ntasks ntasks-per-node open-mode output parsable requeue no-requeue signal test-only time "
-    "wait wrap".split()
-)
+    {
+        "array", "chdir", "cpus-per-task", "dependency", "distribution", "error", "export", "gpu-bind", "gpus-per-node",
+        "job-name", "kill-on-bad-exit", "label", "mem", "nodelist", "no-requeue", "ntasks", "ntasks-per-node",
+        "open-mode", "output", "parsable", "requeue", "signal", "test-only", "time", "wait", "wrap",
+    }
+)  # fmt: skip
 """Options of sbatch and srun that collmark sets, beside those that are keys of a profile."""
 
 
@@ -206,21 +210,8 @@ def _faults(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401 - a field of
         pattern, words = _PATTERNS[key]
         if not re.fullmatch(pattern, value):
             yield f"{key}: {excerpt(repr(value))}: must be {words}"
-    elif key == "time_limit" and value:
-        try:
-            parse_limit(value)
-        except UsageError as error:
-            yield f"{key}: {error}"
-    elif key == "python" and not value.strip():
-        yield "python: must name an interpreter"
-    elif key == "modules":
-        yield from (f"modules: {name!r}: must be a module's name" for name in value if not _MODULE.fullmatch(name))
-    elif key in ("sbatch_options", "srun_options"):
-        yield from (f"{key}: {fault}" for fault in _option_faults(value))
-    elif key == "environment":
-        yield from _environment_faults(value)
-    elif key == "container" and value and not value.image.strip():
-        yield "container.image: must name an image"
+    elif key in _CHECKS:
+        yield from (f"{key}{fault}" for fault in _CHECKS[key](value))
 
 
 def _texts(place: str, value: object) -> Iterator[tuple[str, str]]:
@@ -243,18 +234,43 @@ def _option_faults(options: Sequence[str]) -> Iterator[str]:
     for option in options:
         name = option.removeprefix("--").partition("=")[0]
         if not _OPTION.fullmatch(option):
-            yield f"{excerpt(repr(option))}: must be --option or --option=value, without spaces and quotes"
+            yield f": {excerpt(repr(option))}: must be --option or --option=value, without spaces and quotes"
         elif name in OURS or name in Profile.__struct_fields__:
-            yield f"{option}: collmark sets --{name} itself, from the plan and the other keys"
+            yield f": {option}: collmark sets --{name} itself, from the plan and the other keys"
 
 
-def _environment_faults(tables: dict[str, dict[str, str]]) -> Iterator[str]:
+def _environment_faults(tables: dict[str, Any]) -> Iterator[str]:
     for kind, variables in tables.items():
         if kind not in KINDS:
-            yield f"environment: {UnknownNameError('kind of job', kind, KINDS)}"
-        for name in variables:
-            if not _VARIABLE.fullmatch(name):
-                yield f"environment.{kind}: {excerpt(repr(name))}: must be a variable's name in capitals"
+            yield f": {UnknownNameError('kind of job', kind, KINDS)}"
+        elif not isinstance(variables, dict):
+            yield f".{kind}: {shown(variables)}: must be a table of variables"
+        else:
+            for name, value in variables.items():
+                if not _VARIABLE.fullmatch(name):
+                    yield f".{kind}: {excerpt(repr(name))}: must be a variable's name in capitals"
+                elif not isinstance(value, str):
+                    yield f".{kind}.{name}: {shown(value)}: must be text, in quotes"
+
+
+def _limit_faults(text: str) -> Iterator[str]:
+    try:
+        if text:
+            parse_limit(text)
+    except UsageError as error:
+        yield f": {error}"
+
+
+_CHECKS: dict[str, Callable[[Any], Iterable[str]]] = {
+    "time_limit": _limit_faults,
+    "python": lambda python: [] if python.strip() else [": must name an interpreter"],
+    "modules": lambda names: [f": {n!r}: must be a module's name" for n in names if not _MODULE.fullmatch(n)],
+    "sbatch_options": _option_faults,
+    "srun_options": _option_faults,
+    "environment": _environment_faults,
+    "container": lambda box: [".image: must name an image"] if box and not box.image.strip() else [],
+}
+"""What is wrong with the value of a key, each fault with what follows the key."""
 
 
 def _faults_between(profile: Profile) -> Iterator[str]:

@@ -162,7 +162,7 @@ def _assignments(variables: Mapping[str, str]) -> list[str]:
     return [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
 
 
-def _filled(template: str, name: str, options: Mapping[str, str], lines: Sequence[str], *, exclusive: bool) -> str:
+def _filled(template: str, name: str, options: dict[str, str], lines: Sequence[str], *, exclusive: bool) -> str:
     """Return a template with other options, and with variables set before it looks at them."""
     written = files("collmark.slurm").joinpath(template).read_text(encoding="utf-8").splitlines()
     body = next(number for number, line in enumerate(written) if line and not line.startswith("#"))

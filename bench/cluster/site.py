@@ -108,9 +108,9 @@ def describe(chosen: Nodes, nodes: Sequence[Nodes], config: str, mpi: Sequence[s
     known = next((name for name in MPI_PREFERRED if name in mpi), "")
     limit = "" if chosen.limit in ("infinite", "UNLIMITED", "n/a") else chosen.limit
     alike = sum(one.nodes for one in nodes if one.partition == chosen.partition)
+    where = f"{cluster[1] if cluster else 'A site'}, Slurm {version[1] if version else 'of unknown version'}"
     lines = [
-        f"# {cluster[1] if cluster else 'A site'}, Slurm {version[1] if version else 'of unknown version'}, written by "
-        "collmark slurm init. Lines behind # are not known, or not needed.",
+        f"# {where}, written by collmark slurm init. Lines behind # are not known, or not needed.",
         f"partition = {_text(chosen.partition)}" + (f"  # others: {', '.join(others)}" if others else ""),
         f"nodes = {chosen.nodes}  # most of one job" + (f"; {alike} in the partition" if alike > chosen.nodes else ""),
         f"cpus_per_node = {chosen.cpus}",

@@ -86,19 +86,16 @@ def read_state(results: Path) -> State | None:
     path = results / FOLDER / FILE
     try:
         raw = msgspec.json.decode(path.read_bytes())
-        version = raw.get("version") if isinstance(raw, dict) else None
-        if version != VERSION:
-            raise ParseError(
-                str(path), 0, f"version {version!r} is not {VERSION}: read it with the collmark that wrote it"
-            )
-        return decoded(raw, State)
     except FileNotFoundError:
         return None
-    except (NotADirectoryError, PermissionError) as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
-    except ParseError:
-        raise
-    except (msgspec.DecodeError, UsageError) as error:
+    except msgspec.DecodeError as error:
+        raise ParseError(str(path), 0, str(error)) from error
+    version = raw.get("version") if isinstance(raw, dict) else None
+    if version != VERSION:
+        raise ParseError(str(path), 0, f"version {version!r} is not {VERSION}: read it with the collmark that wrote it")
+    try:
+        return decoded(raw, State)
+    except UsageError as error:
         raise ParseError(str(path), 0, str(error)) from error
 
 

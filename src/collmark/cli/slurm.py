@@ -17,7 +17,7 @@ from collmark.cli.slurm_status import cancel, collect, missing, results_of, stat
 
 if TYPE_CHECKING:
     from collmark.bench.cluster.profile import Profile
-    from collmark.workflow.slurm_submit import Laid
+    from collmark.workflow.slurm_jobs import Laid
 
 DEFAULT_PROFILE = "site.toml"
 SITE = Annotated[
@@ -71,7 +71,7 @@ def render(
 ) -> None:
     """Write the job scripts of a plan, to be looked at, changed and submitted by hand."""
     from collmark.workflow.planning import make_plan
-    from collmark.workflow.slurm_submit import lay_jobs, write_scripts
+    from collmark.workflow.slurm_jobs import lay_jobs, write_scripts
 
     terminal = terminal_of(context)
     made = make_plan(None if plan is None else Path(plan), {})
@@ -117,7 +117,8 @@ def submit(
 ) -> None:
     """Submit what a plan wants and the results folder lacks: a job for each placement, and one that reports."""
     from collmark.workflow.planning import make_plan
-    from collmark.workflow.slurm_submit import lay_jobs, submit_jobs
+    from collmark.workflow.slurm_jobs import lay_jobs
+    from collmark.workflow.slurm_submit import submit_jobs
 
     terminal = terminal_of(context)
     given = opt.given(context.params, opt.PLAN_OPTIONS)
@@ -149,7 +150,7 @@ def _tell(terminal: Terminal, laid: Laid) -> None:
     """Say what the jobs are, for how long and why, and what was left out."""
     from collmark.bench.cluster.slurm_time import format_limit
     from collmark.core.numeral import counted
-    from collmark.workflow.slurm_submit import time_words
+    from collmark.workflow.slurm_jobs import time_words
 
     for job in laid.jobs:
         if job.allocation == 1:

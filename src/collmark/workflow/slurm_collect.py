@@ -6,11 +6,12 @@ from pathlib import Path
 
 import msgspec
 
+from collmark.analysis.report.write import Format
 from collmark.analysis.results import load
 from collmark.bench.cluster.state import read_state, write_file
 from collmark.core.errors import UsageError
 from collmark.workflow.places import run_folders
-from collmark.workflow.report import Report, material_of, report_of, Format
+from collmark.workflow.report import Report, material_of, report_of
 from collmark.workflow.slurm_status import missing_launches
 
 
@@ -54,7 +55,7 @@ def collect(results: Path) -> Collected:
 def _missing(results: Path) -> list[str]:
     """Return which placements lack launches, of those that were submitted."""
     state = read_state(results)
-    lacking = {}
+    lacking: dict[str, int] = {}
     for entry in state.entries if state else ():
         for run in entry.runs:
             lacking[run] = max(lacking.get(run, 0), missing_launches(results / run, entry.launches))
