@@ -143,10 +143,10 @@ def _site_lines(profile: Profile, kind: Kind | None) -> list[str]:
     """Return the lines that prepare a job's environment."""
     lines = []
     if profile.modules:
-        lines.append("command -v module >/dev/null || source /etc/profile")
+        lines += ["# shellcheck source=/dev/null", "command -v module >/dev/null || source /etc/profile"]
         lines += [f"module load {shlex.quote(name)}" for name in profile.modules]
     variables = profile.variables(kind) if kind else profile.environment.get("all", {})
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    lines += [f"export {line}" for line in _assignments(variables)]
     python, options = [profile.python], list(profile.srun_options)
     box = profile.container
     if box is not None and box.runtime is Runtime.PYXIS:
@@ -159,7 +159,9 @@ def _site_lines(profile: Profile, kind: Kind | None) -> list[str]:
 
 
 def _assignments(variables: Mapping[str, str]) -> list[str]:
-    return [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
+    # What starts with = is right without quotes too, and yet looks like a comparison gone wrong.
+    quoted = {name: shlex.quote(value) for name, value in variables.items()}
+    return [f"{name}='{word}'" if word.startswith("=") else f"{name}={word}" for name, word in quoted.items()]
 
 
 def _filled(template: str, name: str, options: dict[str, str], lines: Sequence[str], *, exclusive: bool) -> str:

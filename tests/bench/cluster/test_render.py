@@ -101,7 +101,10 @@ def test_no_value_is_more_than_a_word_to_the_shell(runtime: Runtime, tmp_path: P
         assert words == ["apptainer", "exec", "--bind", NASTY, "--bind", "/b:/b", NASTY, NASTY]
     else:
         assert words == [NASTY, f"--container-image={NASTY}", f"--container-mounts={NASTY},/b:/b"]
-    assert found | {"ranks_per_node": "2", "backends": "gloo mpi", "launches": "5", "plan": "/r/slurm/tier-a.json"} == found
+    assert (
+        found | {"ranks_per_node": "2", "backends": "gloo mpi", "launches": "5", "plan": "/r/slurm/tier-a.json"}
+        == found
+    )
 
 
 def test_a_folder_whose_name_a_script_cannot_hold_is_refused() -> None:
