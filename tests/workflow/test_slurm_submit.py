@@ -80,7 +80,7 @@ def test_a_job_for_each_placement_and_one_that_collects_after_all(slurm: SlurmSt
 
 def test_elements_of_an_array_ask_for_as_many_nodes_as_they_use(slurm: SlurmStub, results: Path) -> None:
     submitted(lay(results))
-    assert ["--parsable", "--hold", "--array=2,4", "--nodes=4"] == slurm.calls("sbatch")[2][:4]
+    assert slurm.calls("sbatch")[2][:4] == ["--parsable", "--hold", "--array=2,4", "--nodes=4"]
     assert [words[1:] for words in slurm.calls("scontrol")] == [
         ["JobId=102_2", "NumNodes=2-2", "NumTasks=4", "NumCPUs=4"],
         ["JobId=102_4", "NumNodes=4-4", "NumTasks=8", "NumCPUs=8"],
@@ -148,7 +148,7 @@ def test_allocations_follow_each_other_into_the_same_run(slurm: SlurmStub, resul
     measure(results, "tier-a", 3)
     rows = {row.allocation: row for row in status_of(results).rows if row.name == "tier-a"}
     assert [(rows[number].records, rows[number].wanted) for number in (1, 2)] == [(6, 6), (3, 6)]
-    assert missing_launches(results / "tier-a-simulated", 4) == 1
+    assert missing_launches(results / "tier-a-simulated", 4) == [4]
 
 
 def test_another_plan_or_site_needs_another_folder(slurm: SlurmStub, results: Path) -> None:

@@ -13,7 +13,7 @@ from collmark.cli import options as opt
 from collmark.cli.console import Terminal
 from collmark.cli.grammar import SETTINGS, Command, Group, summary, terminal_of, with_examples
 from collmark.cli.output import STDOUT, write_whole
-from collmark.cli.slurm_status import cancel, collect, missing, results_of, status
+from collmark.cli.slurm_status import cancel, collect, next_launch, results_of, status
 
 if TYPE_CHECKING:
     from collmark.bench.cluster.profile import Profile
@@ -182,10 +182,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "status": status,
     "collect": collect,
     "cancel": cancel,
-    "missing": missing,
+    "next": next_launch,
 }
 
 slurm = typer.Typer(cls=Group, context_settings=SETTINGS, rich_markup_mode=None, help="Submit, watch and collect jobs.")
 for _name, _function in COMMANDS.items():
-    _hidden = _name == "missing"
+    _hidden = _name == "next"
     slurm.command(_name, cls=Command, context_settings=SETTINGS, help=summary(_function), hidden=_hidden)(_function)

@@ -28,7 +28,7 @@ Folder = Annotated[
 with_examples("collmark slurm status", "collmark slurm status", "collmark slurm status results/ndr --watch")
 with_examples("collmark slurm collect", "collmark slurm collect results/ndr")
 with_examples("collmark slurm cancel", "collmark slurm cancel results/ndr")
-with_examples("collmark slurm missing", "collmark slurm missing results/ndr/tier-a-nccl --launches 5")
+with_examples("collmark slurm next", "collmark slurm next results/ndr/tier-a-nccl --launches 5")
 
 
 def results_of(name: str | None) -> Path:
@@ -149,12 +149,12 @@ def cancel(context: typer.Context, folder: Folder = None, as_json: opt.AsJson = 
     terminal.say(f"cancelled {', '.join(ids)}" if ids else "no job runs or waits")
 
 
-def missing(
+def next_launch(
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder.")],
-    launches: Annotated[int, typer.Option("--launches", metavar="N", min=1, help="That every case is to have.")],
+    launches: Annotated[int, typer.Option("--launches", metavar="N", min=1, help="That the run is to have.")],
 ) -> None:
-    """Print how many launches a run needs until every case has N: what job scripts go by."""
+    """Print the first launch of a run that lacks a case, 0 where N launches have all: what job scripts go by."""
     from collmark.workflow.slurm_status import missing_launches
 
-    terminal_of(context).out(str(missing_launches(Path(run), launches)))
+    terminal_of(context).out(str(next(iter(missing_launches(Path(run), launches)), 0)))

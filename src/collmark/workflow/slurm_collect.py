@@ -10,6 +10,7 @@ from collmark.analysis.report.write import Format
 from collmark.analysis.results import load
 from collmark.bench.cluster.state import read_state, write_file
 from collmark.core.errors import UsageError
+from collmark.core.numeral import listed
 from collmark.workflow.places import run_folders
 from collmark.workflow.report import Report, material_of, report_of
 from collmark.workflow.slurm_status import missing_launches
@@ -55,12 +56,10 @@ def collect(results: Path) -> Collected:
 def _missing(results: Path) -> list[str]:
     """Return which placements lack launches, of those that were submitted."""
     state = read_state(results)
-    lacking: dict[str, int] = {}
-    for entry in state.entries if state else ():
-        for run in entry.runs:
-            lacking[run] = max(lacking.get(run, 0), missing_launches(results / run, entry.launches))
+    wanted = {run: entry.launches for entry in (state.entries if state else ()) for run in entry.runs}
+    lacking = {run: missing_launches(results / run, launches) for run, launches in wanted.items()}
     return [
-        f"{run}: {count} launches are not there, or not all of their cases; collmark slurm submit completes them"
-        for run, count in lacking.items()
-        if count
+        f"{run}: not all of launch {listed([*map(str, launches)])} is there; collmark slurm submit completes it"
+        for run, launches in lacking.items()
+        if launches
     ]

@@ -118,7 +118,8 @@ def lay_jobs(plan: Plan, profile: Profile, results: Path, *, allocations: int = 
 
 def _entries(shape: Shape, plans: dict[str, Plan], profile: Profile) -> tuple[list[Entry], float, list[str]]:
     """Return what a job measures in its first allocation, the seconds that this takes at most, and notices."""
-    entries, bounds, notices = [], [], []
+    entries, bounds = [], []
+    notices: list[str] = []
     for element in shape.elements:
         plan = plans[element.name]
         expansion = expand(plan, element.placement, {name: BACKENDS[name].capability for name in BACKENDS})

@@ -12,8 +12,9 @@ from collmark.bench.cluster import client
 from collmark.bench.cluster.client import Queued
 from collmark.bench.cluster.state import Entry, State, read_state
 from collmark.core.errors import CollmarkError, UsageError
+from collmark.core.record import Outcome
 from collmark.core.store import RUN_FILE, RunFolder
-from collmark.workflow.run import DONE, missing_rounds
+from collmark.workflow.run import DONE
 
 FORGOTTEN = Queued(state="FORGOTTEN", reason="Slurm no longer knows it")
 
@@ -88,12 +89,15 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         return all(row.is_over for row in self.rows) and self.collect_state not in client.ACTIVE
 
 
-def missing_launches(run: Path, launches: int) -> int:
-    """Return how many launches are needed until every case of a run has so many; all where there is no run yet."""
+def missing_launches(run: Path, launches: int) -> list[int]:
+    """Return which of a run's launches 1 to `launches` lack a case; all where there is no run yet."""
     if not (run / RUN_FILE).exists():
-        return launches
-    folder = RunFolder(run)
-    return len(missing_rounds(folder.read_run(), folder.records(), launches))
+        return list(range(1, launches + 1))
+    told = RunFolder(run).read_run()
+    # Of a launch whose budget was spent nothing more is to be expected.
+    spent = {launch.id for launch in told.launches if launch.outcome is Outcome.BUDGET}
+    there = _records(run)
+    return [n for n in range(1, launches + 1) if n not in spent and there[n] < len(told.cases)]
 
 
 def state_of(results: Path) -> State:
@@ -115,7 +119,7 @@ def status_of(results: Path) -> Status:
         queued = {**queued, **client.accounted(gone)}
     except CollmarkError as error:
         notices.append(f"what Slurm says is not known: {error}")
-    counts = {run: _records(results / run) for run in dict.fromkeys(r for e in state.entries for r in e.runs)}
+    counts = {run: _records(results / run) for entry in state.entries for run in entry.runs}
     collected = queued.get(state.collect, FORGOTTEN).state if state.collect else ""
     report = results / "report.html"
     return Status(
@@ -128,10 +132,10 @@ def status_of(results: Path) -> Status:
     )
 
 
-def _row(entry: Entry, queued: Mapping[str, Queued], counts: Mapping[str, list[int]], launches: int) -> Row:
-    """Return how far one placement is; its share of a run's launches are those behind the allocations before it."""
-    before = entry.launches - launches
-    there = sum(min(max(0, count - before), launches) for run in entry.runs for count in counts[run])
+def _row(entry: Entry, queued: Mapping[str, Queued], counts: Mapping[str, Counter[int]], launches: int) -> Row:
+    """Return how far one placement is; its share of a run are the launches behind those of the allocations before."""
+    own = range(entry.launches - launches + 1, entry.launches + 1)
+    there = sum(counts[run][launch] for run in entry.runs for launch in own)
     job = entry.ids[-1] if entry.ids else ""
     return Row(
         name=entry.name,
@@ -144,12 +148,12 @@ def _row(entry: Entry, queued: Mapping[str, Queued], counts: Mapping[str, list[i
     )
 
 
-def _records(run: Path) -> list[int]:
-    """Return the number of launches that each case of a run has; nothing while there is no run."""
+def _records(run: Path) -> Counter[int]:
+    """Return the number of cases that each launch of a run has measured; none while there is no run."""
     if not (run / RUN_FILE).exists():
-        return []
-    done = (record for record in RunFolder(run).records() if record.sentinel is None and record.status in DONE)
-    return list(Counter(record.case.key for record in done).values())
+        return Counter()
+    records = RunFolder(run).records()
+    return Counter(record.launch for record in records if record.sentinel is None and record.status in DONE)
 
 
 def cancel_jobs(results: Path) -> list[str]:
