@@ -14,7 +14,6 @@ from collmark.bench.cluster.profile import Profile
 from collmark.core.decoding import decoded
 from collmark.core.errors import ParseError, UsageError
 from collmark.core.placement import Placement
-from collmark.core.plan import Plan
 
 FOLDER = "slurm"
 """Folder below the results: job scripts, the plan of each job, what jobs printed."""
@@ -35,8 +34,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         Nodes and ranks.
     runs : dict of str to int
         Folder of each backend's run, and its number of cases.
-    launches : int
-        That each case is to have when it is done.
+    first, launches : int
+        Its first and last launch: each allocation adds its own to the same runs.
     seconds : float
         Time limit.
     ids : tuple of str
@@ -48,6 +47,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     allocation: int
     placement: Placement
     runs: dict[str, int]
+    first: int = 1
     launches: int
     seconds: float
     ids: tuple[str, ...] = ()
@@ -60,8 +60,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     version : int
         Of this file.
-    plan, profile
-        As they were submitted.
+    profile : Profile
+        As it was submitted last.
     entries : tuple of Entry
         In the order of submission.
     collect : str
@@ -69,7 +69,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     version: int = VERSION
-    plan: Plan
     profile: Profile
     entries: tuple[Entry, ...] = ()
     collect: str = ""

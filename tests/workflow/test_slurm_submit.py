@@ -153,12 +153,23 @@ def test_allocations_follow_each_other_into_the_same_run(slurm: SlurmStub, resul
 
 def test_another_plan_or_site_needs_another_folder(slurm: SlurmStub, results: Path) -> None:
     submitted(lay(results))
-    with pytest.raises(PlanError, match="launches differ"):
+    with pytest.raises(PlanError, match="tier-a: the run was made with another plan: launches differ"):
         submitted(lay(results, plan=msgspec.structs.replace(PLAN, launches=3)))
-    with pytest.raises(UsageError, match=r"tier-a was submitted as 1x2, and is 1x4 by this profile"):
+    with pytest.raises(UsageError, match=r"tier-a was submitted as 1x2, and is 1x4 now"):
         submitted(lay(results, profile=Profile(nodes=4, cpus_per_node=4)))
     submitted(lay(results, profile=msgspec.structs.replace(SITE, account="mended")))
     assert len(slurm.calls("sbatch")) == 4
+
+
+def test_placements_of_several_plans_lie_in_one_folder(slurm: SlurmStub, results: Path) -> None:
+    """So that a slow link need not carry the sizes of a fast one."""
+    for name, sizes in (("fast", "64B:4KiB:x8"), ("slow", "64B")):
+        place = Placement(nodes=2, label=name, nodelist="n[1-2]" if name == "fast" else "n[3-4]")
+        plan = msgspec.structs.replace(PLAN, sizes=sizes, placements=(place,))
+        submitted(lay(results, plan))
+        assert submitted(lay(results, plan))[f"{name}/1"].words == "queued already, pending"
+    assert [(row.name, row.wanted) for row in status_of(results).rows] == [("fast", 6), ("slow", 2)]
+    assert slurm.calls("sbatch")[-1][1] == "--dependency=afterany:100:102"
 
 
 def test_a_refusal_keeps_what_was_submitted_before(slurm: SlurmStub, results: Path) -> None:

@@ -168,7 +168,8 @@ def _job(shape: Shape, entries: list[Entry], allocation: int, bound: float, prof
     script = job_script(work, profile)
     if allocation > 1:
         script = msgspec.structs.replace(script, name=f"{script.name}-{allocation}")
-    changes = {"job": script.name, "allocation": allocation, "launches": launches}
+    first = launches - entries[0].launches + 1
+    changes = {"job": script.name, "allocation": allocation, "first": first, "launches": launches}
     changed = tuple(msgspec.structs.replace(entry, **changes) for entry in entries)
     return Job(shape=shape, allocation=allocation, entries=changed, script=script, bound=bound)
 

@@ -124,7 +124,7 @@ def status_of(results: Path) -> Status:
     report = results / "report.html"
     return Status(
         results=str(results),
-        rows=tuple(_row(entry, queued, counts, state.plan.first_launches) for entry in state.entries),
+        rows=tuple(_row(entry, queued, counts) for entry in state.entries),
         collect=state.collect,
         collect_state=collected,
         report=str(report) if report.exists() else "",
@@ -132,9 +132,9 @@ def status_of(results: Path) -> Status:
     )
 
 
-def _row(entry: Entry, queued: Mapping[str, Queued], counts: Mapping[str, Counter[int]], launches: int) -> Row:
-    """Return how far one placement is; its share of a run are the launches behind those of the allocations before."""
-    own = range(entry.launches - launches + 1, entry.launches + 1)
+def _row(entry: Entry, queued: Mapping[str, Queued], counts: Mapping[str, Counter[int]]) -> Row:
+    """Return how far one placement is."""
+    own = range(entry.first, entry.launches + 1)
     there = sum(counts[run][launch] for run in entry.runs for launch in own)
     job = entry.ids[-1] if entry.ids else ""
     return Row(
@@ -144,7 +144,7 @@ def _row(entry: Entry, queued: Mapping[str, Queued], counts: Mapping[str, Counte
         id=job,
         queued=queued.get(job, FORGOTTEN),
         records=there,
-        wanted=launches * sum(entry.runs.values()),
+        wanted=len(own) * sum(entry.runs.values()),
     )
 
 

@@ -11,7 +11,8 @@ from collmark.bench.cluster import client
 from collmark.bench.cluster.client import Queued
 from collmark.bench.cluster.render import cpus_per_task
 from collmark.bench.cluster.state import FOLDER, Entry, State, read_state, submitting, write_state
-from collmark.core.errors import CollmarkError, UsageError
+from collmark.core.errors import CollmarkError, PlanError, UsageError
+from collmark.core.plan import load_plan
 from collmark.workflow.prepare import same_plan
 from collmark.workflow.slurm_jobs import Job, Laid, write_scripts
 from collmark.workflow.slurm_status import missing_launches
@@ -85,17 +86,20 @@ def _known(laid: Laid) -> State:
     """Return what was submitted before; UsageError where that was something else."""
     state = read_state(laid.results)
     if state is None:
-        return State(plan=laid.plan, profile=laid.profile)
-    same_plan(state.plan, laid.plan)
+        return State(profile=laid.profile)
     placements = {entry.name: entry.placement for entry in state.entries}
-    for job in laid.jobs:
-        for entry in job.entries:
-            there = placements.get(entry.name, entry.placement)
-            if there != entry.placement:
-                raise UsageError(
-                    f"{laid.results}: {entry.name} was submitted as {there}, and is {entry.placement} by this profile; "
-                    "use another --output"
-                )
+    for name, plan in laid.plans.items():
+        if name not in placements:
+            continue  # placements of several plans may lie in one folder
+        (wanted,) = plan.placements
+        if placements[name] != wanted:
+            raise UsageError(
+                f"{laid.results}: {name} was submitted as {placements[name]}, and is {wanted} now; use another --output"
+            )
+        try:
+            same_plan(load_plan(laid.results / FOLDER / f"{name}.json"), plan)
+        except PlanError as error:
+            raise PlanError([f"{name}: {problem}, with another --output" for problem in error.problems]) from error
     return msgspec.structs.replace(state, profile=laid.profile)
 
 
