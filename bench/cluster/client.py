@@ -34,6 +34,8 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
         Time that it has run, and may.
     nodes : str
         Nodes that it has.
+    command : str
+        The script that was submitted.
     reason : str
         Why it waits, or how it ended.
     """
@@ -42,6 +44,7 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
     elapsed: str = ""
     limit: str = ""
     nodes: str = ""
+    command: str = ""
     reason: str = ""
 
     @property
@@ -85,13 +88,13 @@ def submit(script: Path, options: Sequence[str]) -> str:
 
 def queue() -> dict[str, Queued]:
     """Return this user's jobs by id (``12``, or ``12_4`` for an element), ended ones while Slurm remembers them."""
-    form = "%A|%F|%K|%T|%M|%l|%N|%r"
+    form = "%A|%F|%K|%T|%M|%l|%N|%o|%r"
     words = ["squeue", "--noheader", "--array", "--states=all", f"--user={getpass.getuser()}", f"--format={form}"]
     found = {}
     for line in ask(words).splitlines():
-        job, array, index, state, elapsed, limit, nodes, reason = line.split("|", 7)
+        job, array, index, state, elapsed, limit, nodes, command, reason = line.split("|", 8)
         key = f"{array}_{index}" if index.isdigit() else job
-        found[key] = Queued(state=state, elapsed=elapsed, limit=limit, nodes=nodes, reason=reason)
+        found[key] = Queued(state=state, elapsed=elapsed, limit=limit, nodes=nodes, command=command, reason=reason)
     return found
 
 

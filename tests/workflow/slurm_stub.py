@@ -23,12 +23,14 @@ if name == "sbatch":
     options = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
     for index in options.get("array", "").split(","):
         jobs[f"{{job}}_{{index}}" if index else job] = "PENDING"
+        (folder / f"{{job}}_{{index}}.script").write_text(words[-1])
     print(job)
 elif name == "squeue":
     for key, state in jobs.items():
         job, _, index = key.partition("_")
         if state != "FORGOTTEN":
-            print(f"{{job}}|{{job}}|{{index or 'N/A'}}|{{state}}|0:00|1:00||None")
+            script = (folder / f"{{job}}_{{index}}.script").read_text()
+            print(f"{{job}}|{{job}}|{{index or 'N/A'}}|{{state}}|0:00|1:00||{{script}}|None")
 elif name == "scancel":
     jobs.update({{key: "CANCELLED" for key in words}})
 elif name == "sacct":

@@ -204,6 +204,15 @@ def test_elements_that_cannot_be_shrunk_run_all_the_same(slurm: SlurmStub, resul
     assert (slurm.folder / "asked").read_text().splitlines()[-1] == "release 102"
 
 
+def test_a_job_whose_id_was_lost_is_found_in_the_queue(slurm: SlurmStub, results: Path) -> None:
+    submitted(lay(results))
+    (results / FOLDER / "jobs.json").unlink()
+    again = submitted(lay(results))
+    assert {outcome.words for outcome in again.values()} == {"queued already, pending"}
+    assert len(slurm.calls("sbatch")) == 4
+    assert [row.id for row in status_of(results).rows] == ["100", "101", "102_2", "102_4"]
+
+
 def test_two_submissions_at_once(slurm: SlurmStub, results: Path) -> None:
     with submitting(results), pytest.raises(UsageError, match="is at work there"):
         submitted(lay(results))

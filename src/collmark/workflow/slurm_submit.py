@@ -57,13 +57,14 @@ def submit_jobs(laid: Laid) -> Iterator[Outcome]:
         before: dict[str, str] = {}
         for job in laid.jobs:
             wanted = []
-            for entry in _with_ids(job.entries, state):
+            for entry in _with_ids(job, state, queued, laid.results):
                 outcome = _there(laid.results, entry, queued)
                 if outcome is None:
                     wanted.append(entry)
                 else:
                     yield outcome
                     before[entry.name] = outcome.id
+                    state = _noted(state, [entry])
             if not wanted:
                 continue
             ids = _submit(laid, job, wanted, [before[entry.name] for entry in wanted if before.get(entry.name)])
@@ -74,6 +75,7 @@ def submit_jobs(laid: Laid) -> Iterator[Outcome]:
             for entry in new:
                 before[entry.name] = entry.ids[-1]
                 yield Outcome(name=entry.name, allocation=job.allocation, id=entry.ids[-1], words="submitted")
+        write_state(laid.results, state)
         if submitted:
             active = [e.ids[-1] for e in state.entries if e.ids and (e.ids[-1] in submitted or _active(e, queued))]
             script = laid.results / FOLDER / f"{laid.collect.name}.sbatch"
@@ -103,9 +105,17 @@ def _known(laid: Laid) -> State:
     return msgspec.structs.replace(state, profile=laid.profile)
 
 
-def _with_ids(entries: Sequence[Entry], state: State) -> list[Entry]:
+def _with_ids(job: Job, state: State, queued: Mapping[str, Queued], results: Path) -> list[Entry]:
+    """Return what a job measures with the ids that are noted, or in the queue: sbatch's answer may have been lost."""
     known = {(entry.name, entry.allocation): entry.ids for entry in state.entries}
-    return [msgspec.structs.replace(e, ids=known.get((e.name, e.allocation), ())) for e in entries]
+    script = str(results / FOLDER / f"{job.script.name}.sbatch")
+    found = []
+    for entry in job.entries:
+        index = f"_{entry.placement.nodes}" if job.shape.is_array else ""
+        lost = [key for key, one in queued.items() if one.command == script and one.is_active and key.endswith(index)]
+        ids = known.get((entry.name, entry.allocation), ())
+        found.append(msgspec.structs.replace(entry, ids=(*ids, *(key for key in lost if key not in ids))))
+    return found
 
 
 def _noted(state: State, new: Sequence[Entry]) -> State:
