@@ -111,6 +111,8 @@ def test_cancel_and_render(cli: Cli, slurm: SlurmStub, workplace: Path) -> None:
         "tier-a.sbatch", "tier-b.sbatch", "nodes.sbatch", "collect.sbatch",
     ]  # fmt: skip
     assert not slurm.jobs
+    told = cli("slurm", "render", "plan.toml", "--output", "mine", "--json").json
+    assert told["scripts"] == done.out.splitlines()
     assert (workplace / "mine/slurm/nodes-4.json").exists()
     assert cli("slurm", "status", "mine").status == 2
     cli("slurm", "submit", "plan.toml", "--output", "mine")
@@ -215,3 +217,4 @@ def test_init_asks_slurm_and_overwrites_nothing(cli: Cli, slurm: SlurmStub) -> N
     assert done.status == 0, done.err
     assert 'partition = "cpu"' in Path("other.toml").read_text(encoding="utf-8")
     assert 'partition = "gpu"' in cli("slurm", "init", "-").out
+    assert cli("slurm", "init", "-", "--json").json["profile"] == cli("slurm", "init", "-").out

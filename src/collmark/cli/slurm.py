@@ -48,6 +48,7 @@ def init(
         str | None, typer.Option("--partition", metavar="NAME", help="Of this partition; else the default one.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Write a site's profile from what sinfo and scontrol say."""
     from collmark.bench.cluster.site import profile_of_site
@@ -55,9 +56,14 @@ def init(
     terminal = terminal_of(context)
     text = profile_of_site(partition, sys.executable)
     if profile == STDOUT:
-        terminal.out(text.rstrip("\n"))
+        if as_json:
+            terminal.emit({"profile": text})
+        else:
+            terminal.out(text.rstrip("\n"))
         return
     write_whole(Path(profile), lambda path: path.write_text(text, encoding="utf-8"), force=force)
+    if as_json:
+        terminal.emit({"file": profile})
     terminal.say(f"wrote {profile}")
     terminal.say_whole(f"next: collmark slurm submit --profile {profile} --dry-run")
 
@@ -68,6 +74,7 @@ def render(
     profile: SITE = DEFAULT_PROFILE,
     allocations: Allocations = 1,
     output: opt.Output = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Write the job scripts of a plan, to be looked at, changed and submitted by hand."""
     from collmark.workflow.planning import make_plan
@@ -77,8 +84,11 @@ def render(
     made = make_plan(None if plan is None else Path(plan), {})
     laid = lay_jobs(made, _profile(profile), results_of(output), allocations=allocations)
     _tell(terminal, laid)
-    for path in write_scripts(laid):
-        terminal.out(str(path))
+    paths = [str(path) for path in write_scripts(laid)]
+    if as_json:
+        terminal.emit({"results": str(laid.results), "scripts": paths})
+    else:
+        terminal.out("\n".join(paths))
 
 
 def submit(
