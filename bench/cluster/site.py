@@ -25,8 +25,8 @@ class Nodes(msgspec.Struct, frozen=True, kw_only=True):
         Whether jobs go there that name none.
     limit : str
         Longest job, or ``infinite``.
-    nodes, cpus : int
-        How many, and the cores of each as Slurm counts them.
+    nodes, cpus, threads : int
+        How many, the processors of each as Slurm counts them, and how many of these a core has.
     gpus : int
         Of each.
     gres, features : str
@@ -38,16 +38,17 @@ class Nodes(msgspec.Struct, frozen=True, kw_only=True):
     limit: str
     nodes: int
     cpus: int
+    threads: int
     gpus: int
     gres: str
     features: str
 
 
 def read_nodes(text: str) -> list[Nodes]:
-    """Return the lines of ``sinfo --format=%P|%R|%l|%D|%c|%G|%f``."""
+    """Return the lines of ``sinfo --format=%P|%R|%l|%D|%c|%z|%G|%f``."""
     found = []
     for line in text.splitlines():
-        shown, partition, limit, nodes, cpus, gres, features = line.split("|", 6)
+        shown, partition, limit, nodes, cpus, shape, gres, features = line.split("|", 7)
         gpus = re.findall(r"gpu(?::[^:,()]+)?:(\d+)", gres)
         found.append(
             Nodes(
@@ -56,6 +57,7 @@ def read_nodes(text: str) -> list[Nodes]:
                 limit=limit,
                 nodes=int(nodes),
                 cpus=int(cpus.rstrip("+")),
+                threads=int(shape.split(":")[-1].rstrip("+")),
                 gpus=sum(map(int, gpus)),
                 gres="" if gres == "(null)" else gres,
                 features="" if features == "(null)" else features,
@@ -118,7 +120,7 @@ def describe(chosen: Nodes, nodes: Sequence[Nodes], config: str, mpi: Sequence[s
         f"# gres = {_text(chosen.gres.partition('(')[0])}  # in place of --gpus-per-node, where the site wants it so"
         if chosen.gpus
         else '# gres = ""',
-        "# ranks_per_node = 0  # one a GPU, or a core; less where a rank needs several cores",
+        _ranks_line(chosen),
         '# account = ""',
         '# qos = ""',
         f"# constraint = {_text('&'.join(chosen.features.split(',')))}" if chosen.features else '# constraint = ""',
@@ -145,6 +147,12 @@ def describe(chosen: Nodes, nodes: Sequence[Nodes], config: str, mpi: Sequence[s
     return "\n".join(lines) + "\n"
 
 
+def _ranks_line(chosen: Nodes) -> str:
+    if chosen.threads > 1 and not chosen.gpus:
+        return f"ranks_per_node = {chosen.cpus // chosen.threads}  # a core each, of {chosen.threads} processors of Slurm's"
+    return "# ranks_per_node = 0  # one a GPU, or a core; less where a rank needs several cores"
+
+
 def _text(text: str) -> str:
     return json.dumps(text)  # a string of JSON is one of TOML
 
@@ -159,7 +167,7 @@ def profile_of_site(partition: str | None, python: str) -> str:
     UsageError
         If there is no such partition.
     """
-    nodes = read_nodes(ask(["sinfo", "--noheader", "--format=%P|%R|%l|%D|%c|%G|%f"]))
+    nodes = read_nodes(ask(["sinfo", "--noheader", "--format=%P|%R|%l|%D|%c|%z|%G|%f"]))
     chosen = choose(nodes, partition)
     listed = ask(["srun", "--mpi=list"])
     return describe(chosen, nodes, ask(["scontrol", "show", "config"]), mpi_types(listed), python)

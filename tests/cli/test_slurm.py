@@ -167,9 +167,9 @@ def test_without_slurm_the_status_says_that_something_is_missing(cli: Cli, workp
 
 
 NODES = """\
-gpu*|gpu|1-00:00:00|16|112+|gpu:h100:8(S:0-1)|h100,ndr
-gpu*|gpu|1-00:00:00|2|64|gpu:a100:4|a100
-cpu|cpu|infinite|32|128|(null)|(null)
+gpu*|gpu|1-00:00:00|16|112+|2:56:1|gpu:h100:8(S:0-1)|h100,ndr
+gpu*|gpu|1-00:00:00|2|64|2:16:2|gpu:a100:4|a100
+cpu|cpu|infinite|32|128|2:32:2+|(null)|(null)
 """
 CONFIG = "ClusterName             = big\nSLURM_VERSION           = 23.11.4\n"
 LISTED = "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: pmix_v4\n"
@@ -187,6 +187,7 @@ def test_init_writes_what_is_known_and_leaves_the_rest_as_comments() -> None:
     assert '# constraint = "h100&ndr"' in described(None)
     cpu = profile_from_table(tomllib.loads(described("cpu")))
     assert (cpu.partition, cpu.nodes, cpu.gpus_per_node, cpu.time_limit) == ("cpu", 32, 0, "")
+    assert cpu.full_node == 64, "a rank on each core, and not on each of its two hardware threads"
 
 
 @pytest.mark.parametrize("partition", ["gpu", "cpu"])
