@@ -149,7 +149,8 @@ def describe(chosen: Nodes, nodes: Sequence[Nodes], config: str, mpi: Sequence[s
 
 def _ranks_line(chosen: Nodes) -> str:
     if chosen.threads > 1 and not chosen.gpus:
-        return f"ranks_per_node = {chosen.cpus // chosen.threads}  # a core each, of {chosen.threads} processors of Slurm's"
+        cores = chosen.cpus // chosen.threads
+        return f"ranks_per_node = {cores}  # one a core, which Slurm counts as {chosen.threads}"
     return "# ranks_per_node = 0  # one a GPU, or a core; less where a rank needs several cores"
 
 
