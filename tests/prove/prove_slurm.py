@@ -70,6 +70,8 @@ exclusive = false
 memory = "0"
 python = "{python}"
 mpi = "pmi2"
+[environment.all]
+UCX_NET_DEVICES = "{network}"  # else MPICH sends half of a large message over the hosts' other network
 """
 
 TEXT = """\
@@ -143,7 +145,7 @@ def measure(cluster: Cluster, pair: Pair, backend: str, launches: int, folder: P
         nodes=nodes,
     )
     (folder / "plan.toml").write_text(text, encoding="utf-8")
-    (folder / "site.toml").write_text(SITE.format(python=sys.executable), encoding="utf-8")
+    (folder / "site.toml").write_text(SITE.format(python=sys.executable, network=LAN), encoding="utf-8")
     words = [sys.executable, "-m", "collmark", "slurm", "submit", "plan.toml", "--profile", "site.toml"]
     done = cluster.run(*words, "--output", "results", cwd=folder, timeout=100)
     assert done.returncode == 0, done.stderr
