@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from collmark.bench.cluster.client import Queued
 from collmark.bench.cluster.state import Entry, State, read_state
 from collmark.core.errors import CollmarkError, UsageError
 from collmark.core.record import Outcome
-from collmark.core.store import RUN_FILE, RunFolder
+from collmark.core.store import RUN_FILE, RunFolder, TornLineWarning
 from collmark.workflow.run import DONE
 
 FORGOTTEN = Queued(state="FORGOTTEN", reason="Slurm no longer knows it")
@@ -152,7 +153,9 @@ def _records(run: Path) -> Counter[int]:
     """Return the number of cases that each launch of a run has measured; none while there is no run."""
     if not (run / RUN_FILE).exists():
         return Counter()
-    records = RunFolder(run).records()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TornLineWarning)  # a job writes it just now
+        records = list(RunFolder(run).records())
     return Counter(record.launch for record in records if record.sentinel is None and record.status in DONE)
 
 
