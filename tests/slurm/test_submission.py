@@ -108,7 +108,7 @@ def test_each_script_ends_with_a_run_that_a_report_opens(cluster: Cluster, folde
 
 
 def test_a_job_near_its_limit_is_queued_anew_and_goes_on(cluster: Cluster, folder: Path) -> None:
-    text = PLAN.format(backend="gloo").replace("x8", "x2").replace("300 ms", "1 s")
+    text = PLAN.format(backend="gloo").replace("x8", "x4").replace("300 ms", "500 ms")
     (folder / "plan.toml").write_text(text, encoding="utf-8")
     export = f"--export=ALL,python={sys.executable},launches=1,ranks_per_node=2"
     script = str(SCRIPTS / "tier-a.sbatch")
@@ -123,7 +123,7 @@ def test_a_job_near_its_limit_is_queued_anew_and_goes_on(cluster: Cluster, folde
     assert records.read_bytes().startswith(kept), "what was finished is as it was"
     assert not missing_launches(run, 1)
     keys = [(record.case.key, record.launch, record.sentinel) for record in RunFolder(run).records()]
-    assert len(keys) == len(set(keys)) == 7 + len(Sentinel)
+    assert len(keys) == len(set(keys)) == 4 + len(Sentinel)
     assert "the limit is near" in logs(folder)
 
 
