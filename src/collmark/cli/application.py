@@ -24,6 +24,7 @@ from collmark.cli.plan import plan
 from collmark.cli.report import report
 from collmark.cli.run import run
 from collmark.cli.schema import schema
+from collmark.cli.slurm import slurm
 from collmark.core.errors import UnknownNameError
 
 COLORS = ("auto", "always", "never")
@@ -77,3 +78,4 @@ def collmark(
 
 for _name, _function in COMMANDS.items():
     app.command(_name, cls=Command, context_settings=SETTINGS, help=summary(_function))(_function)
+app.add_typer(slurm, name="slurm")
