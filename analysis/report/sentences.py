@@ -256,8 +256,10 @@ def _disturbed(material: Material, part: Part) -> str:
         if records
         for words in disturbances(run, records, include_unstable=material.include_unstable)
     ]
-    # Its figures stand in Warnings.
-    return f"Look at this first: {one_line(said[0]).partition(': ')[0]}." if said else ""
+    if not said:
+        return ""
+    what, _colon, figures = one_line(said[0]).partition(": ")
+    return f"Look at this first: {what}{' (see warnings)' if figures else ''}."
 
 
 def _examined(material: Material, _part: Part) -> str:

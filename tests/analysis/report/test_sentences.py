@@ -178,7 +178,7 @@ def test_every_sentence_is_short() -> None:
 def test_a_late_rank_is_named() -> None:
     late = [replaced(r, ranks=_late(r)) for r in curve(levels=(1.0, 1.0, 1.0))]
     said = sentences(gather([with_launches(results_of(late))]))
-    assert "Look at this first: rank 1 (plain) enters late in 12 of 12 cases (gloo 1x2)" in said.next
+    assert "Look at this first: rank 1 (plain) enters late in 12 of 12 cases (gloo 1x2) (see warnings)." in said.next
 
 
 def _late(record: Record) -> object:
