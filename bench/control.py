@@ -303,6 +303,17 @@ class Spoke:
         except OSError as error:
             raise MeasurementError("rank 0 is gone") from error
 
+    def outlives_hub(self, seconds: float) -> bool:
+        """Whether rank 0 goes within so many seconds, whatever it still says."""
+        deadline = time.monotonic() + seconds
+        try:
+            while True:
+                receive_exactly(self._commands, 1, deadline)
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
     def close(self) -> None:
         """Close both connections."""
         self._commands.close()

@@ -22,13 +22,14 @@ from collmark.bench.common_clock import CommonClock
 from collmark.bench.control import Hub, Spoke
 from collmark.bench.event import LaunchEnded, LaunchStarted, PipedEvent
 from collmark.bench.group import Group, Report, Roster, check_plan_of, group_of, hello_of, report_of
+from collmark.bench.handshake import TurnedAwayError
 from collmark.bench.job import Job, Seat
 from collmark.bench.measurement import Terms
 from collmark.bench.rank import Command, Rank, Stop, TellTime
 from collmark.bench.runner import BudgetSpent, run_launch
 from collmark.bench.session import Session
 from collmark.bench.team import DONE, REFUSED, ProcessTeam, Starts, Team, perform, spin_until
-from collmark.bench.watchdog import Watchdog, start_patience
+from collmark.bench.watchdog import MISSING_STATUS, Watchdog, start_patience
 from collmark.core.case import Scheduling
 from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UnavailableError, one_line
 from collmark.core.placement import Placement
@@ -225,7 +226,8 @@ def check_evenness(placement: Placement, hub: Hub) -> None:
 
 
 def _open(job: Job, group: Group, watchdog: Watchdog) -> Session:
-    watchdog.arm(2 * start_patience(job.plan.timeout), f"opening {job.backend}")
+    remedy = BACKENDS[job.backend].remedy()
+    watchdog.arm(2 * start_patience(job.plan.timeout), f"opening {job.backend}{f' ({remedy})' if remedy else ''}")
     try:
         with _settling():
             session = BACKENDS[job.backend].open(group)
@@ -292,7 +294,14 @@ def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
         spoke.send(msgspec.msgpack.encode(report_of(job.plan)))
         roster = msgspec.msgpack.decode(spoke.receive(), type=Roster)
     group = group_of(job, seat, roster, spoke.own_address(), lambda _value: spoke.receive())
-    session = _open(job, group, watchdog)
+    try:
+        session = _open(job, group, watchdog)
+    except UnavailableError as error:
+        watchdog.last_words(str(error), MISSING_STATUS)
+        watchdog.end()
+        if spoke.outlives_hub(SETTLE_SECONDS):  # it has told the user, in one line whatever the number of ranks
+            raise TurnedAwayError(str(error), MISSING_STATUS) from error
+        raise
     with _settling():
         _obey(spoke, seat, session, watchdog)
     watchdog.end_within()

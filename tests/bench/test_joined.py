@@ -185,9 +185,9 @@ def test_srun_knows_better_than_variables_that_a_script_has_set() -> None:
     assert found({**alone, "RANK": "1", "WORLD_SIZE": "2"}).rank == 1
 
 
-def test_unequal_nodes_are_refused() -> None:
-    with pytest.raises(UnavailableError, match="5 ranks on 2 nodes"):
-        detect({**SRUN, "SLURM_STEP_NUM_TASKS": "5"}, "")
+def test_srun_with_pmi2_which_does_not_tell_the_ranks_of_a_node() -> None:
+    joined = found({**SRUN, "PMI_RANK": "3", "PMI_SIZE": "4"})
+    assert place(joined) == ("srun", 3, 4, 1, 2, "node-03")
 
 
 @pytest.mark.parametrize(
