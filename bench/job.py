@@ -32,6 +32,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         Bytes of raw samples that may still be kept.
     launcher, allocation : str
         Who started the ranks; the job whose nodes they share with other launches.
+    there : tuple of (str, str)
+        What earlier processes of this launch have measured: keys of cases, each with its place as a sentinel, if any.
+    restarts : tuple of str
+        How those processes ended.
     """
 
     folder: str
@@ -44,6 +48,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     samples_left: int
     launcher: str
     allocation: str = ""
+    there: tuple[tuple[str, str], ...] = ()
+    restarts: tuple[str, ...] = ()
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ from collmark.bench.measurement import Terms
 from collmark.bench.rank import Command, Rank, Stop, TellTime
 from collmark.bench.runner import BudgetSpent, run_launch
 from collmark.bench.session import Session
+from collmark.bench.stops import Stops
 from collmark.bench.team import DONE, REFUSED, ProcessTeam, Starts, Team, perform, spin_until
 from collmark.bench.watchdog import MISSING_STATUS, Watchdog, start_patience
 from collmark.core.case import Scheduling
@@ -68,7 +69,7 @@ def lead(
     listener: socket.socket,
     watchdog: Watchdog,
     emit: Callable[[PipedEvent], None],
-    is_stopping: Callable[[], bool],
+    stops: Stops,
 ) -> None:
     """Carry out a launch as rank 0; every record is on disk before it is emitted.
 
@@ -81,26 +82,26 @@ def lead(
     MeasurementError
         If a rank does not come or is lost, or the disk is full.
     InterruptedRunError
-        If a stop was asked for.
+        If a stop was asked for, or no further case.
     """
     began = time.monotonic()
-    hub = _assemble(job, seat, listener, watchdog, is_stopping)
+    hub = _assemble(job, seat, listener, watchdog, stops.now)
     team, session = _team_of(job, seat, hub, watchdog)
     timer = session.timer.calibrate() if session.timer else calibrate()
     team.common.settle(clock_seconds(job), timer.tick)
-    if is_stopping():
+    if stops.now():
         raise InterruptedRunError("stopped before the first case")
     folder = RunFolder(Path(job.folder))
     noise = team.listen()
     hosts = [msgspec.structs.replace(host, noise=noise[host.name]) for host in hosts_of(hub)]
     launch = describe_launch(job, hosts, dict(session.facts()), timer, start_seconds=time.monotonic() - began)
     folder.put_launch(launch)
-    emit(LaunchStarted(launch=launch, cases=len(job.cases)))
+    emit(LaunchStarted(launch=launch, cases=len(job.cases) - sum(not mark for _key, mark in job.there)))
     budget = job.budget - (time.monotonic() - began)
     stopped: InterruptedRunError | None = None
     try:
         with _settling():
-            outcome = measure_all(team, job, folder, launch, budget=budget, emit=emit, is_stopping=is_stopping)
+            outcome = measure_all(team, job, folder, launch, budget=budget, emit=emit, stops=stops)
     except InterruptedRunError as error:
         outcome, stopped = Outcome.INTERRUPTED, error
     except Exception as error:
@@ -172,7 +173,7 @@ def measure_all(
     *,
     budget: float,
     emit: Callable[[PipedEvent], None],
-    is_stopping: Callable[[], bool],
+    stops: Stops,
 ) -> Outcome:
     """Measure the cases of a launch on a team, emit what happens, and return how it ended."""
     plan = job.plan
@@ -183,9 +184,9 @@ def measure_all(
         tick=launch.timer.tick,
         cache=launch.hosts[0].cache or 0,
     )
-    writer = Writer(folder, job.launch, job.samples_left)
+    writer = Writer(folder, job.launch, job.samples_left, job.there)
     outcome = Outcome.COMPLETE
-    for event in run_launch(team, job.cases, plan, terms, writer, budget=budget, is_stopping=is_stopping, report=emit):
+    for event in run_launch(team, job.cases, plan, terms, writer, budget=budget, stops=stops, report=emit):
         if isinstance(event, BudgetSpent):
             outcome = Outcome.BUDGET
         emit(event)
@@ -278,6 +279,7 @@ def describe_launch(
         scheduling=scheduling.name(),
         start_seconds=start_seconds,
         allocation=job.allocation,
+        restarts=list(job.restarts),
     )
 
 

@@ -19,7 +19,7 @@ import msgspec
 from collmark.core.errors import UnavailableError
 
 USAGE_STATUS, MISSING_STATUS, LOST_STATUS = 2, 3, 4
-BEAT, STOP, LAST_WORDS = b".", b"s", b"!"
+BEAT, STOP, LAST_CASE, LAST_WORDS = b".", b"s", b"c", b"!"
 PERIOD = 0.5  # s between beats: rare enough not to disturb a measurement
 LEAST_SILENCE = 4 * PERIOD  # s: on a busy machine a beat comes late without anything being wrong
 QUIET = 6 * PERIOD  # s without a beat: of several ranks that did not come back, these are the ones to name
@@ -65,6 +65,7 @@ class Watchdog:
     def __init__(self, timeout: float, on_loss: Callable[[Loss], None]) -> None:
         self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
         self.stop_requested = threading.Event()
+        self.end_requested = threading.Event()
         self.beat: Callable[[], None] = lambda: None
         self.guard: Callable[[], None] = lambda: None
         self._timeout = max(timeout, LEAST_SILENCE)
@@ -179,6 +180,8 @@ class Watchdog:
         if source == self._lifeline:
             if STOP in data:
                 self.stop_requested.set()
+            if LAST_CASE in data:
+                self.end_requested.set()
             return None if data else Loss(text=f"the launcher is gone{self._during()}")
         return self._hear(source, data)
 

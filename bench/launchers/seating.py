@@ -19,6 +19,7 @@ from collmark.bench.handshake import Reception, TurnedAwayError, join
 from collmark.bench.job import Job, Seat
 from collmark.bench.launchers.joined import LOOPBACK, Joined
 from collmark.bench.lead import follow, lead
+from collmark.bench.stops import Stops
 from collmark.bench.watchdog import (
     LOST_STATUS,
     MISSING_STATUS,
@@ -107,11 +108,19 @@ def _listen(host: str, port: int, nodes: int, backlog: int) -> socket.socket:
 
 def turn_away(joined: Joined, error: CollmarkError) -> None:
     """Tell the other ranks that rank 0 cannot begin, so that they do not wait for it and end with its status."""
-    seat = seat_of(joined, TURN_AWAY_SECONDS)
+    _send_home(joined, f"rank 0 cannot begin: {error}", status_of(error), TURN_AWAY_SECONDS)
+
+
+def send_home(joined: Joined, words: str, timeout: float) -> None:
+    """Tell the other ranks, as they come, that there is nothing to do; time-outs as in a launch."""
+    _send_home(joined, words, 0, JOIN_FACTOR * timeout)
+
+
+def _send_home(joined: Joined, words: str, status: int, seconds: float) -> None:
+    seat = seat_of(joined, seconds)
     with contextlib.suppress(UnavailableError, OSError):
         reception = Reception(open_listener(seat, joined.nodes), seat.secret)
-        words = f"rank 0 cannot begin: {error}"
-        reception.refuse_all(words, TURN_AWAY_SECONDS, joined.ranks - 1, status_of(error))
+        reception.refuse_all(words, seconds, joined.ranks - 1, status)
         reception.close()
 
 
@@ -141,6 +150,7 @@ def be_rank(
     emit: Callable[[PipedEvent], None],
     signalled: Callable[[], int],
     on_fault: Callable[[str], None],
+    is_ending: Callable[[], bool] = lambda: False,
 ) -> None:
     """Be one rank of a joined launch; only rank 0 emits events.
 
@@ -154,6 +164,8 @@ def be_rank(
         Number of the signal that asks this process to stop; 0 while there is none.
     on_fault : callable
         Receives one line before the watchdog ends this process.
+    is_ending : callable
+        Whether no further case is to be measured.
 
     Raises
     ------
@@ -173,7 +185,8 @@ def be_rank(
         if leads:
             listener = open_listener(seat, joined.nodes)
             watchdog.start()
-            lead(job, seat, listener, watchdog, emit, lambda: signalled() != 0)
+            stops = Stops(now=lambda: signalled() != 0, after_case=is_ending)
+            lead(job, seat, listener, watchdog, emit, stops)
         else:
             watchdog.start()
             follow(job, seat, watchdog)

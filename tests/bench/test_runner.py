@@ -24,6 +24,7 @@ from collmark.bench.runner import (
 )
 from collmark.bench.simulation.spec import Simulation
 from collmark.bench.simulation.team import SimulatedTeam
+from collmark.bench.stops import Stops
 from collmark.core.case import Case, companies
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
 from collmark.core.grouping import Company, groups_of
@@ -153,7 +154,7 @@ class Bench:
                 return getattr(team, name)
 
         terms = Terms(launch=launch, precision=self.plan.precision, timeout=30.0, tick=self.simulation.tick)
-        options = {"is_stopping": lambda: False, "report": lambda _progress: None} | options
+        options = {"stops": Stops(), "report": lambda _progress: None} | options
         return run_launch(Watched(), cases, self.plan, terms, Writer(self.folder, launch, 0), budget=budget, **options)
 
     def records(self, **options: Any) -> list[Record]:  # noqa: ANN401 - passed on
@@ -257,7 +258,7 @@ def test_a_sentinel_takes_a_share_of_what_a_case_may(tmp_path: Path) -> None:
 
 def test_a_stop_keeps_what_is_finished(bench: Bench) -> None:
     finished: list[Finished | BudgetSpent] = []
-    events = bench.events(is_stopping=lambda: len(finished) >= 3)
+    events = bench.events(stops=Stops(now=lambda: len(finished) >= 3))
     with pytest.raises(InterruptedRunError):
         finished.extend(events)
     assert len(finished) == 3
@@ -298,7 +299,7 @@ def test_groups_at_once_are_one_place_in_the_order_and_a_record_each(tmp_path: P
     terms = Terms(launch=1, precision=0.05, timeout=30.0, tick=1e-9)
     # A launch that was broken off wants the second group only: the first is measured with it, for its company.
     events = run_launch(
-        team, together[1:], bench.plan, terms, Writer(bench.folder, 1, 0), budget=10.0, is_stopping=lambda: False,
+        team, together[1:], bench.plan, terms, Writer(bench.folder, 1, 0), budget=10.0, stops=Stops(),
         report=lambda _progress: None,
     )  # fmt: skip
     records = [event.record for event in events if isinstance(event, Finished)]
@@ -313,7 +314,7 @@ def test_the_sentinel_is_one_case_though_its_groups_are_measured_at_once(tmp_pat
     terms = Terms(launch=1, precision=0.05, timeout=30.0, tick=1e-9)
     events = run_launch(
         SimulatedTeam(bench.simulation, 4, 1), together, bench.plan, terms, Writer(bench.folder, 1, 0), budget=10.0,
-        is_stopping=lambda: False, report=lambda _progress: None,
+        stops=Stops(), report=lambda _progress: None,
     )  # fmt: skip
     records = [event.record for event in events if isinstance(event, Finished)]
     assert len({record.case.key for record in records if record.sentinel is not None}) == 1

@@ -383,6 +383,7 @@ class Launch(_Stored, frozen=True, kw_only=True):
         Outcome | None, meaning("how it ended; absent while it runs or where nobody was left to say")
     ] = None
     reason: Annotated[str, meaning("why it did not complete")] = ""
+    restarts: Annotated[list[str], meaning("how earlier processes of this launch ended, whose records are kept")] = []
 
 
 class Run(_Stored, frozen=True, kw_only=True):
