@@ -154,8 +154,9 @@ class Bench:
                 return getattr(team, name)
 
         terms = Terms(launch=launch, precision=self.plan.precision, timeout=30.0, tick=self.simulation.tick)
-        options = {"stops": Stops(), "report": lambda _progress: None} | options
-        return run_launch(Watched(), cases, self.plan, terms, Writer(self.folder, launch, 0), budget=budget, **options)
+        given: dict[str, Any] = {"stops": Stops(), "report": lambda _progress: None} | options
+        writer = given.pop("writer", None) or Writer(self.folder, launch, 0)
+        return run_launch(Watched(), cases, self.plan, terms, writer, budget=budget, **given)
 
     def records(self, **options: Any) -> list[Record]:  # noqa: ANN401 - passed on
         return [event.record for event in self.events(**options) if isinstance(event, Finished)]
@@ -263,6 +264,26 @@ def test_a_stop_keeps_what_is_finished(bench: Bench) -> None:
         finished.extend(events)
     assert len(finished) == 3
     assert len(list(bench.folder.records())) == 3
+
+
+def test_an_end_after_the_case_keeps_that_case_too(bench: Bench) -> None:
+    bound: list[Case] = []
+    bench.on_bind = bound.append
+    with pytest.raises(InterruptedRunError, match="ended after a case"):
+        bench.records(stops=Stops(after_case=lambda: len(bound) >= 3))
+    assert [record.case for record in bench.folder.records()] == bound
+    assert len(bound) == 3
+
+
+@pytest.mark.parametrize("there", [0, 1, 4, len(CASES) + 2])
+def test_what_earlier_processes_of_a_launch_have_written_is_left_out_and_the_rest_keeps_its_order(
+    tmp_path: Path, there: int
+) -> None:
+    (tmp_path / "whole").mkdir()
+    whole = [(record.case.key, record.sentinel or "") for record in Bench(tmp_path / "whole").records()]
+    bench = Bench(tmp_path)
+    rest = bench.records(writer=Writer(bench.folder, 1, 0, whole[:there]))
+    assert [(record.case.key, record.sentinel or "") for record in rest] == whole[there:]
 
 
 def test_a_lost_rank_keeps_what_is_finished(tmp_path: Path) -> None:
