@@ -189,9 +189,9 @@ class Cluster:
             time.sleep(POLL)
 
     def logs(self) -> str:
-        """Return the last lines that every daemon has written."""
+        """Return the last line that every daemon has written."""
         logs = sorted((self.folder / "log").iterdir())
-        lines = [f"{log.name}: {line}" for log in logs for line in log.read_text(errors="replace").splitlines()[-3:]]
+        lines = [f"{log.name}: {line}" for log in logs for line in log.read_text(errors="replace").splitlines()[-1:]]
         return "\n".join(lines)
 
     def words(self, *words: str) -> list[str]:
@@ -241,7 +241,8 @@ class Cluster:
         self.run("scontrol", "update", f"nodename={node}", "state=down", "reason=crashed")
 
     def boot(self, node: str) -> None:
-        """Turn a node on again, and wait until it takes jobs."""
+        """Turn a node off, if it is not, and on again, and wait until it takes jobs."""
+        self.crash(node)
         self.hosts.boot(self.nodes.index(node))
         self._slurmd(node)
         self.wait_until(self._all_idle, f"{node} to be idle")
