@@ -19,7 +19,7 @@ from collmark.bench import environment, scheduling
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.clock import calibrate
 from collmark.bench.common_clock import CommonClock
-from collmark.bench.control import Hub, Spoke
+from collmark.bench.control import Hub
 from collmark.bench.event import LaunchEnded, LaunchStarted, PipedEvent
 from collmark.bench.group import Group, Report, Roster, check_plan_of, group_of, hello_of, report_of
 from collmark.bench.handshake import TurnedAwayError
@@ -28,6 +28,7 @@ from collmark.bench.measurement import Terms
 from collmark.bench.rank import Command, Rank, Stop, TellTime
 from collmark.bench.runner import BudgetSpent, run_launch
 from collmark.bench.session import Session
+from collmark.bench.spoke import Spoke
 from collmark.bench.stops import Stops
 from collmark.bench.team import DONE, REFUSED, ProcessTeam, Starts, Team, perform, spin_until
 from collmark.bench.watchdog import MISSING_STATUS, Watchdog, start_patience
@@ -286,7 +287,8 @@ def describe_launch(
 def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     """Carry out a launch as any other rank: do what rank 0 says until it says stop."""
     spoke = Spoke(list(seat.addresses), seat.secret, hello_of(seat), seat.patience)
-    watchdog.watch_peer(spoke.pulses, "rank 0")
+    for pulses, name in spoke.watched:
+        watchdog.watch_peer(pulses, name)
     with _settling():
         try:
             prepare_process(job, seat, watchdog)

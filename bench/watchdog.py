@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import socket
 import threading
@@ -31,6 +32,11 @@ STOP_SECONDS = 3.0  # for ranks to stop in good order after a signal
 def start_patience(timeout: float) -> float:
     """Return the seconds that ranks have to start: interpreters and libraries may be read from a slow disk."""
     return max(START_FACTOR * timeout, START_LEAST)
+
+
+def is_about_hub(text: str) -> bool:
+    """Whether a reason says that rank 0 is lost: nobody else will tell the user then."""
+    return re.match(r"rank 0\b", text) is not None
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,7 +207,9 @@ class Watchdog:
             text = words[4:].split(b"\n")[0].decode(errors="replace")
             self._told_by.add(source)
             status = int(words[1:4]) if words[1:4].isdigit() else LOST_STATUS
-            return Loss(text=f"{name}: {text}" if status else text, status=status, told=True)
+            # Who only passes on what another has said is not named.
+            is_whole = not status or (text.startswith("rank ") and not is_about_hub(text))
+            return Loss(text=text if is_whole else f"{name}: {text}", status=status, told=True)
         if data:
             return None
         return Loss(text=f"{name} is gone{self._during()}")

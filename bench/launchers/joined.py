@@ -47,6 +47,11 @@ class Joined(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     job: str
 
+    @property
+    def speaks_up(self) -> bool:
+        """Whether this rank tells the user that rank 0 is lost: one on each host, however many there are."""
+        return self.local_rank == 0 or self.rank == self.local_rank == 1
+
 
 def detect(environ: Mapping[str, str], parent: str) -> Joined | None:
     """Return the process set this process belongs to, or None where nobody started several.

@@ -12,13 +12,14 @@ from collections.abc import Callable
 import msgspec
 
 from collmark.bench import environment
-from collmark.bench.control import COMMANDS, PULSES, TURN_AWAY_SECONDS
+from collmark.bench.control import TURN_AWAY_SECONDS
 from collmark.bench.event import PipedEvent
 from collmark.bench.group import hello_of
 from collmark.bench.handshake import Reception, TurnedAwayError, join
 from collmark.bench.job import Job, Seat
 from collmark.bench.launchers.joined import LOOPBACK, Joined
 from collmark.bench.lead import follow, lead
+from collmark.bench.relay import COMMANDS, PULSES
 from collmark.bench.stops import Stops
 from collmark.bench.watchdog import (
     LOST_STATUS,
@@ -28,6 +29,7 @@ from collmark.bench.watchdog import (
     USAGE_STATUS,
     Loss,
     Watchdog,
+    is_about_hub,
 )
 from collmark.core.errors import (
     CollmarkError,
@@ -176,8 +178,9 @@ def be_rank(
     leads = seat.rank == 0
 
     def on_loss(loss: Loss) -> None:
-        if leads or not loss.told:
-            on_fault(loss.text)  # what rank 0 has told us it has told the user as well
+        # Whatever else happens rank 0 hears of, and tells the user.
+        if leads or (not loss.told and is_about_hub(loss.text) and joined.speaks_up):
+            on_fault(loss.text)
 
     watchdog = Watchdog(job.plan.timeout, on_loss)
     watchdog.watch_signals(signalled, STOP_SECONDS if leads else STOP_SECONDS + 1)

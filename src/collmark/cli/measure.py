@@ -7,6 +7,8 @@ import os
 import signal
 import time
 
+import typer
+
 from collmark.bench.event import Event
 from collmark.bench.launchers.joined import Joined
 from collmark.cli.conclusion import (
@@ -183,5 +185,10 @@ def be_follower(prepared: Prepared, joined: Joined) -> None:
     def on_fault(text: str) -> None:
         write_error(f"error: rank {joined.rank} gives up: {text}")
 
-    with StopSignals(lambda _number: None) as signals:
-        follow(prepared, joined, Sink(emit=lambda _event: None, on_fault=on_fault), signals)
+    try:
+        with StopSignals(lambda _number: None) as signals:
+            follow(prepared, joined, Sink(emit=lambda _event: None, on_fault=on_fault), signals)
+    except MeasurementError as error:
+        if joined.speaks_up:
+            raise
+        raise typer.Exit(LOST) from error

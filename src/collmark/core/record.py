@@ -29,7 +29,7 @@ class Status(StrEnum):
     CONVERGED = "converged"
     """The interval of the median was within the precision twice in a row."""
     BUDGET = "budget"
-    """The time for the case ended first."""
+    """The time for the case ended first, or rank 0's room for the stamps of all ranks."""
     UNSTABLE = "unstable"
     """Over 5 % of repetitions lie above 3 x or below a third of the median (the lower of the two middle ones, where
     there are two), or the warm-up cut exceeds a third of them."""
