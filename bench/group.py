@@ -18,10 +18,14 @@ NAMED = 3  # fields that differ
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What another rank says once all are there: the plan it was started with, or why it cannot do its part."""
+    """What another rank says once all are there: the plan it was started with, or why it cannot do its part.
+
+    `load_seconds` is what it took to load the backend's library.
+    """
 
     plan: Plan
     refused: str = ""
+    load_seconds: float = 0.0
 
 
 class Roster(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,12 +74,13 @@ def hello_of(seat: Seat) -> Hello:
         purpose="",
         proof=b"",
         nonce=b"",
+        age=max(0.0, environment.process_age()),
     )
 
 
-def report_of(plan: Plan, refused: str = "") -> Report:
+def report_of(plan: Plan, refused: str = "", load_seconds: float = 0.0) -> Report:
     """Return what this rank says of itself; matrices, which can be large, are known by the digest in `traffic`."""
-    return Report(plan=msgspec.structs.replace(plan, matrices={}), refused=refused)
+    return Report(plan=msgspec.structs.replace(plan, matrices={}), refused=refused, load_seconds=load_seconds)
 
 
 def check_plan_of(name: str, report: Report, own: Plan) -> None:

@@ -29,7 +29,10 @@ WELCOME_SECONDS = 20.0  # for a hub to answer: it has spoken already
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """What a joining rank says of itself; equal `clock` claims one clock, equal `network` one loopback."""
+    """What a joining rank says of itself; equal `clock` claims one clock, equal `network` one loopback.
+
+    `age` is that of its process, in s.
+    """
 
     rank: int
     ranks: int
@@ -41,6 +44,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     purpose: str
     proof: bytes
     nonce: bytes
+    age: float = 0.0
     fault: str = ""
     """Why this rank cannot begin; it comes to say so, and to hear with which `status` all ranks end."""
     status: int = 0

@@ -36,6 +36,7 @@ from collmark.core.case import Scheduling
 from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UnavailableError, one_line
 from collmark.core.placement import Placement
 from collmark.core.record import Host, Launch, Outcome, Timer
+from collmark.core.start_up import StartUp, start_up_of
 from collmark.core.store import RunFolder, Writer
 
 FOLLOWER_PATIENCE = 1.25  # x the time-out, so that rank 0, which knows more, speaks first
@@ -43,8 +44,14 @@ CLOCK_PART = 0.1  # of a launch, to look at the clocks of other hosts first
 SETTLE_SECONDS = 1.0  # after a library broke off, for the watchdog to notice which rank is gone
 
 
-def prepare_process(job: Job, seat: Seat, watchdog: Watchdog) -> None:
-    """Do what can fail on one rank alone, before anybody waits for the others in a library."""
+def prepare_process(job: Job, seat: Seat, watchdog: Watchdog) -> float:
+    """Do what can fail on one rank alone, before anybody waits for the others in a library.
+
+    Returns
+    -------
+    float
+        Seconds that it took to load the library.
+    """
     scheduling.bind(job.plan.binding, seat.local_rank, job.placement.ranks_per_node)
     scheduling.apply(job.plan.scheduling)
     if job.plan.scheduling is Scheduling.FIFO:
@@ -52,6 +59,16 @@ def prepare_process(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     missing = BACKENDS[job.backend].missing()
     if missing:
         raise UnavailableError(missing)
+    began = time.monotonic()
+    try:
+        BACKENDS[job.backend].load(job.plan)
+    except (ImportError, RuntimeError, OSError) as error:
+        raise _unopened(job.backend, error) from error
+    return time.monotonic() - began
+
+
+def _unopened(backend: str, error: Exception) -> UnavailableError:
+    return UnavailableError(f"{backend} cannot be opened: {type(error).__name__}: {error}")
 
 
 @contextlib.contextmanager
@@ -86,7 +103,7 @@ def lead(
         If a stop was asked for, or no further case.
     """
     began = time.monotonic()
-    hub = _assemble(job, seat, listener, watchdog, stops.now)
+    hub, start_up = _assemble(job, seat, listener, watchdog, stops.now)
     team, session = _team_of(job, seat, hub, watchdog)
     timer = session.timer.calibrate() if session.timer else calibrate()
     team.common.settle(clock_seconds(job), timer.tick)
@@ -96,6 +113,7 @@ def lead(
     noise = team.listen()
     hosts = [msgspec.structs.replace(host, noise=noise[host.name]) for host in hosts_of(hub)]
     launch = describe_launch(job, hosts, dict(session.facts()), timer, start_seconds=time.monotonic() - began)
+    launch = msgspec.structs.replace(launch, start_up=start_up)
     folder.put_launch(launch)
     emit(LaunchStarted(launch=launch, cases=len(job.cases) - sum(not mark for _key, mark in job.there)))
     budget = job.budget - (time.monotonic() - began)
@@ -111,7 +129,7 @@ def lead(
     if stopped:
         _note(folder, msgspec.structs.replace(launch, outcome=outcome, reason=str(stopped)))
     else:
-        folder.put_launch(msgspec.structs.replace(launch, outcome=outcome))
+        folder.put_launch(msgspec.structs.replace(launch, outcome=outcome, messages=hub.messages))
     emit(LaunchEnded(launch=job.launch, outcome=outcome))
     _dismiss(hub, session, watchdog)
     if stopped:
@@ -196,19 +214,20 @@ def measure_all(
 
 def _assemble(
     job: Job, seat: Seat, listener: socket.socket, watchdog: Watchdog, is_stopping: Callable[[], bool]
-) -> Hub:
-    """Wait for all ranks, and for each to say that it has the same plan and can do its part."""
+) -> tuple[Hub, StartUp]:
+    """Wait for all ranks, and for each to say that it has the same plan and can do its part, and what that took."""
     hub = Hub(listener, seat.secret, hello_of(seat))
     hub.gather_ranks(seat.patience, is_stopping, watchdog.watch_peer)
     watchdog.guard = hub.hear_latecomers
     check_evenness(job.placement, hub)
-    prepare_process(job, seat, watchdog)
+    loads = [prepare_process(job, seat, watchdog)]
     for rank, reply in hub.gather():
         report = msgspec.msgpack.decode(reply, type=Report)
         if report.refused:
             raise UnavailableError(f"{hub.name(rank)}: {report.refused}")
         check_plan_of(hub.name(rank), report, job.plan)
-    return hub
+        loads.append(report.load_seconds)
+    return hub, start_up_of([hello.age for hello in hub.hellos], loads)
 
 
 def check_evenness(placement: Placement, hub: Hub) -> None:
@@ -234,7 +253,7 @@ def _open(job: Job, group: Group, watchdog: Watchdog) -> Session:
         with _settling():
             session = BACKENDS[job.backend].open(group)
     except (ImportError, RuntimeError, OSError) as error:
-        raise UnavailableError(f"{job.backend} cannot be opened: {type(error).__name__}: {error}") from error
+        raise _unopened(job.backend, error) from error
     watchdog.disarm()
     watchdog.started()
     return session
@@ -291,11 +310,11 @@ def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
         watchdog.watch_peer(pulses, name)
     with _settling():
         try:
-            prepare_process(job, seat, watchdog)
+            load_seconds = prepare_process(job, seat, watchdog)
         except UnavailableError as error:
             spoke.send(msgspec.msgpack.encode(report_of(job.plan, str(error))))
             raise
-        spoke.send(msgspec.msgpack.encode(report_of(job.plan)))
+        spoke.send(msgspec.msgpack.encode(report_of(job.plan, load_seconds=load_seconds)))
         roster = msgspec.msgpack.decode(spoke.receive(), type=Roster)
     group = group_of(job, seat, roster, spoke.own_address(), lambda _value: spoke.receive())
     try:

@@ -319,5 +319,6 @@ MPI = Backend(
     missing=_missing,
     open=MpiSession,
     needs_mpiexec=True,
+    load=lambda plan: _import_mpi(plan.mpi_library),
     remedy=lambda: slurm_pmi.remedy(os.environ),
 )

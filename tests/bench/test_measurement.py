@@ -221,7 +221,7 @@ def test_a_stop_is_heard_between_blocks() -> None:
 
 def test_a_series_ends_where_the_stamps_of_all_ranks_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "MOST_STAMPS", 2 * STAMP_NBYTES * 70)
-    team = ScriptedTeam(noisy(1e-3, 1.0))
+    team = ScriptedTeam(noisy(1e-3, 0.3))
     record = measured(team, budget=100.0, terms=msgspec.structs.replace(TERMS, precision=0.0005)).record
     assert record.timing is not None
     assert (record.timing.repetitions, record.status) == (70, Status.BUDGET)

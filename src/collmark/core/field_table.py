@@ -25,6 +25,7 @@ from collmark.core.record import (
     Timer,
     Timing,
 )
+from collmark.core.start_up import StartUp
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +63,7 @@ def field_table(struct: type[msgspec.Struct]) -> Iterator[Field]:
 
 
 STORED = (
-    Run, Launch, Host, HostNoise, Timer, Record, Timing, Histogram, Ranks, Check, Evidence, ClockModel, Imported,
-    SampleReference,
+    Run, Launch, StartUp, Host, HostNoise, Timer, Record, Timing, Histogram, Ranks, Check, Evidence, ClockModel,
+    Imported, SampleReference,
 )  # fmt: skip
 """The stored types, in the order in which results/README.md shows them."""

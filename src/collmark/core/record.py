@@ -19,6 +19,8 @@ from collmark.core.marker import Marker, marker_of
 from collmark.core.operation import Estimand
 from collmark.core.placement import Fabric, Tier
 from collmark.core.plan import Plan
+from collmark.core.start_up import StartUp
+from collmark.core.stored import B, S, meaning
 
 SCHEMA_VERSION = 1
 
@@ -69,12 +71,6 @@ class Sentinel(StrEnum):
     END = "end"
 
 
-def meaning(text: str, unit: str = "") -> msgspec.Meta:
-    """Annotate a field with its meaning and unit."""
-    return msgspec.Meta(description=text, extra={"unit": unit})
-
-
-S, B = "s", "B"
 Level = Annotated[float, msgspec.Meta(ge=0.5, lt=1)]
 Tau = Annotated[float, msgspec.Meta(ge=1)]
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\\]+$")]
@@ -378,6 +374,10 @@ class Launch(_Stored, frozen=True, kw_only=True):
     timer: Annotated[Timer, meaning("calibration of the clock")]
     scheduling: Annotated[str, meaning("scheduling class that the ranks run at")]
     start_seconds: Annotated[NotNegative, meaning("time from the launcher's start to the first case", S)]
+    start_up: Annotated[StartUp | None, meaning("what of it each rank took by itself; absent in simulations")] = None
+    messages: Annotated[
+        Count | None, meaning("that rank 0 sent and received over the control channel, looks at clocks not counted")
+    ] = None
     allocation: Annotated[str, meaning("job whose nodes the launch shares with others")] = ""
     outcome: Annotated[
         Outcome | None, meaning("how it ended; absent while it runs or where nobody was left to say")
