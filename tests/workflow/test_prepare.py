@@ -54,7 +54,7 @@ def test_simulated_ranks_need_no_cores(cores: Cores) -> None:
 
 def test_a_launcher_that_fills_nodes_unevenly_is_refused() -> None:
     five = msgspec.structs.replace(FOUR, ranks=5)
-    with pytest.raises(UnavailableError, match="srun has started 5 ranks on 2 nodes, .* --ntasks-per-node=N"):
+    with pytest.raises(UnavailableError, match=r"srun has started 5 ranks on 2 nodes, .* --ntasks-per-node=N"):
         prepared(SMALL, joined=five)
 
 
