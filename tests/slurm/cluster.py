@@ -200,9 +200,9 @@ class Cluster:
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of commands on the login node."""
-        # Of UCX's addresses over several devices slurmstepd sometimes takes a part for the whole, and its pmi2 fails.
-        own = {"SLURM_CONF": str(self._configuration), "UCX_NET_DEVICES": LAN}
-        return clean_environment(**own, **(more or {}))
+        # MPI would use both networks at once.
+        own = {"SLURM_CONF": str(self._configuration), "UCX_NET_DEVICES": LAN, "OMPI_MCA_btl_tcp_if_include": LAN}
+        return clean_environment(**{**own, **(more or {})})
 
     def run(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.mpi_libraries import WHEEL, path_of
+from tests.mpi_libraries import DEBIAN, path_of
 from tests.multiprocess.program import collmark
 from tests.slurm.cluster import Cluster
 
@@ -21,7 +21,7 @@ CASES, SENTINELS = 6, 3
 SCRIPT = """\
 #!/bin/bash
 #SBATCH --nodes=2 --ntasks-per-node=1 --open-mode=append --output=job.out
-srun --mpi=pmi2 {words}
+srun --mpi=pmix {words}
 status=$?
 [ $status = 138 ] && scontrol requeue $SLURM_JOB_ID
 exit $status
@@ -32,7 +32,7 @@ exit $status
 def script(tmp_path: Path) -> Path:
     """Return a batch script that makes launch 1 of a run, and goes on with it where it was ended before its time."""
     words = collmark(
-        "run", "--backend", "mpi", "--mpi-library", path_of(WHEEL), *PLAN, "--timeout", "3 s", "--into", "run",
+        "run", "--backend", "mpi", "--mpi-library", path_of(DEBIAN), *PLAN, "--timeout", "3 s", "--into", "run",
         "--launch", "1",
     )  # fmt: skip
     path = tmp_path / "job.sh"
