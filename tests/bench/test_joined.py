@@ -108,6 +108,14 @@ def test_srun() -> None:
     assert joined.job == "17.2"
 
 
+def test_one_rank_on_each_host_says_that_rank_0_is_lost() -> None:
+    def speaks(rank: int) -> bool:
+        joined = found({**SRUN, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank % 2)})
+        return joined.speaks_up
+
+    assert [rank for rank in range(1, 4) if speaks(rank)] == [1, 2]
+
+
 def test_a_batch_script_without_srun_is_one_process() -> None:
     assert detect(BATCH, "slurm_script") is None
 
