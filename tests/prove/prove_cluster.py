@@ -38,7 +38,7 @@ MEGABIT = 1e6 / 8  # B/s
 PAIRS = {"fast": (0, 900 * MEGABIT, "4MiB:16MiB:x2"), "slow": (2, 50 * MEGABIT, "256KiB:1MiB:x2")}
 """First node of each pair, the rate of its links in B/s, the sizes of messages."""
 NEAR, NEAR_RATIO, NEAR_REDUCE = 0.03, 0.05, 0.10
-LAUNCHES = 3
+LAUNCHES = 2
 QUICK = ("--operation", "all_reduce", "--sizes", "8B:8KiB:x4", "--precision", "0.1%")
 CASES, SENTINELS = 6, 3
 LOST_TIMEOUT = 3.0  # s
@@ -134,7 +134,7 @@ def links(cluster: Cluster, folder: Path) -> Iterator[LinkRow]:
         for pair, (first, rate, sizes) in PAIRS.items():
             hosts: Any = Pair(cluster, first, rate)
             name = f"{backend}-{pair}"
-            plan = ("--operation", "stream,all_reduce", "--sizes", sizes, "--messages", "4", "--case-budget", "4 s")
+            plan = ("--operation", "stream,all_reduce", "--sizes", sizes, "--messages", "4", "--case-budget", "2.5 s")
             lines = [
                 run_words(backend, *plan, "--scheduling", scheduling, "--into", name, "--launch", str(launch))
                 for launch in range(1, LAUNCHES + 1)
