@@ -46,7 +46,7 @@ def errors(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 def run_again_where_it_breaks(cluster: Cluster, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run; again where slurmstepd took a part of MPICH's request for all, or Open MPI 4.1.4 died: busy nodes do that."""
+    """Run; again where slurmstepd took part of MPICH's request for all, or Open MPI 4.1.4 died: busy nodes do that."""
     done = cluster.run(*words, cwd=folder, timeout=100)
     for _again in range(2):
         if "mpi/pmi2:" not in done.stderr and done.returncode != SEGFAULT:
