@@ -19,11 +19,15 @@ NAMED = 3  # fields that differ
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What another rank says once all are there: the plan it was started with, or why it cannot do its part."""
+    """What another rank says once all are there: the plan it was started with, or why it cannot do its part.
+
+    `load_seconds` is what it took to load the backend's library.
+    """
 
     plan: Plan
     told: Told
     refused: str = ""
+    load_seconds: float = 0.0
 
 
 class Roster(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -72,12 +76,13 @@ def hello_of(seat: Seat) -> Hello:
         purpose="",
         proof=b"",
         nonce=b"",
+        age=max(0.0, environment.process_age()),
     )
 
 
-def report_of(plan: Plan, told: Told, refused: str = "") -> Report:
+def report_of(plan: Plan, told: Told, refused: str = "", load_seconds: float = 0.0) -> Report:
     """Return what this rank says of itself."""
-    return Report(plan=_sent(plan), told=told, refused=refused)
+    return Report(plan=_sent(plan), told=told, refused=refused, load_seconds=load_seconds)
 
 
 def _sent(plan: Plan) -> Plan:

@@ -39,6 +39,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         Ranks that the user asked for, where a launcher decides.
     objections : tuple of Objection
         What was noticed before the ranks came together.
+    there : tuple of (str, str)
+        What earlier processes of this launch have measured: keys of cases, each with its place as a sentinel, if any.
+    restarts : tuple of str
+        How those processes ended.
     """
 
     folder: str
@@ -54,6 +58,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     only_examine: bool = False
     asked: int | None = None
     objections: tuple[Objection, ...] = ()
+    there: tuple[tuple[str, str], ...] = ()
+    restarts: tuple[str, ...] = ()
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):

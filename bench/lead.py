@@ -19,24 +19,28 @@ from collmark.bench import environment, scheduling
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.clock import calibrate
 from collmark.bench.common_clock import CommonClock
-from collmark.bench.control import Hub, Spoke
+from collmark.bench.control import Hub
 from collmark.bench.doctor.examine import check_health, objecting, wall_offsets, way_of
 from collmark.bench.doctor.gather import Gathering, tell
 from collmark.bench.event import Examined, LaunchEnded, LaunchStarted, PipedEvent
 from collmark.bench.group import Group, Report, Roster, check_plan_of, group_of, hello_of, report_of
+from collmark.bench.handshake import TurnedAwayError
 from collmark.bench.job import Job, Seat
 from collmark.bench.measurement import Terms
 from collmark.bench.rank import Command, Rank, Stop, TellTime
 from collmark.bench.runner import BudgetSpent, run_launch
 from collmark.bench.session import Session
+from collmark.bench.spoke import Spoke
+from collmark.bench.stops import Stops
 from collmark.bench.team import DONE, REFUSED, ProcessTeam, Starts, Team, perform, spin_until
-from collmark.bench.watchdog import Watchdog, start_patience
+from collmark.bench.watchdog import MISSING_STATUS, Watchdog, start_patience
 from collmark.core.case import Scheduling
 from collmark.core.doctor.finding import Diagnosis
 from collmark.core.doctor.table import diagnose
 from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UnavailableError, one_line
 from collmark.core.placement import Placement
 from collmark.core.record import Host, Launch, Outcome, Timer
+from collmark.core.start_up import StartUp, start_up_of
 from collmark.core.store import RunFolder, Writer
 
 FOLLOWER_PATIENCE = 1.25  # x the time-out, so that rank 0, which knows more, speaks first
@@ -44,8 +48,14 @@ CLOCK_PART = 0.1  # of a launch, to look at the clocks of other hosts first
 SETTLE_SECONDS = 1.0  # after a library broke off, for the watchdog to notice which rank is gone
 
 
-def prepare_process(job: Job, seat: Seat, watchdog: Watchdog) -> None:
-    """Do what can fail on one rank alone, before anybody waits for the others in a library."""
+def prepare_process(job: Job, seat: Seat, watchdog: Watchdog) -> float:
+    """Do what can fail on one rank alone, before anybody waits for the others in a library.
+
+    Returns
+    -------
+    float
+        Seconds that it took to load the library.
+    """
     scheduling.bind(job.plan.binding, seat.local_rank, job.placement.ranks_per_node)
     scheduling.apply(job.plan.scheduling)
     if job.plan.scheduling is Scheduling.FIFO:
@@ -53,6 +63,16 @@ def prepare_process(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     missing = BACKENDS[job.backend].missing()
     if missing:
         raise UnavailableError(missing)
+    began = time.monotonic()
+    try:
+        BACKENDS[job.backend].load(job.plan)
+    except (ImportError, RuntimeError, OSError) as error:
+        raise _unopened(job.backend, error) from error
+    return time.monotonic() - began
+
+
+def _unopened(backend: str, error: Exception) -> UnavailableError:
+    return UnavailableError(f"{backend} cannot be opened: {type(error).__name__}: {error}")
 
 
 @contextlib.contextmanager
@@ -71,7 +91,7 @@ def lead(
     listener: socket.socket,
     watchdog: Watchdog,
     emit: Callable[[PipedEvent], None],
-    is_stopping: Callable[[], bool],
+    stops: Stops,
 ) -> None:
     """Carry out a launch as rank 0; every record is on disk before it is emitted.
 
@@ -84,10 +104,10 @@ def lead(
     MeasurementError
         If a rank does not come or is lost, or the disk is full.
     InterruptedRunError
-        If a stop was asked for.
+        If a stop was asked for, or no further case.
     """
     began = time.monotonic()
-    hub, diagnosis = _assemble(job, seat, listener, watchdog, is_stopping)
+    hub, start_up, diagnosis = _assemble(job, seat, listener, watchdog, stops.now)
     if job.only_examine:
         emit(Examined(diagnosis=diagnosis))
         emit(LaunchEnded(launch=job.launch, outcome=Outcome.COMPLETE))
@@ -97,20 +117,20 @@ def lead(
     team, session = _team_of(job, seat, hub, watchdog)
     timer = session.timer.calibrate() if session.timer else calibrate()
     team.common.settle(clock_seconds(job), timer.tick)
-    if is_stopping():
+    if stops.now():
         raise InterruptedRunError("stopped before the first case")
     folder = RunFolder(Path(job.folder))
     noise = team.listen()
     hosts = [msgspec.structs.replace(host, noise=noise[host.name]) for host in hosts_of(hub)]
     launch = describe_launch(job, hosts, dict(session.facts()), timer, start_seconds=time.monotonic() - began)
-    launch = msgspec.structs.replace(launch, doctor=diagnosis)
+    launch = msgspec.structs.replace(launch, doctor=diagnosis, start_up=start_up)
     folder.put_launch(launch)
-    emit(LaunchStarted(launch=launch, cases=len(job.cases)))
+    emit(LaunchStarted(launch=launch, cases=len(job.cases) - sum(not mark for _key, mark in job.there)))
     budget = job.budget - (time.monotonic() - began)
     stopped: InterruptedRunError | None = None
     try:
         with _settling():
-            outcome = measure_all(team, job, folder, launch, budget=budget, emit=emit, is_stopping=is_stopping)
+            outcome = measure_all(team, job, folder, launch, budget=budget, emit=emit, stops=stops)
     except InterruptedRunError as error:
         outcome, stopped = Outcome.INTERRUPTED, error
     except Exception as error:
@@ -119,7 +139,7 @@ def lead(
     if stopped:
         _note(folder, msgspec.structs.replace(launch, outcome=outcome, reason=str(stopped)))
     else:
-        folder.put_launch(msgspec.structs.replace(launch, outcome=outcome))
+        folder.put_launch(msgspec.structs.replace(launch, outcome=outcome, messages=hub.messages))
     emit(LaunchEnded(launch=job.launch, outcome=outcome))
     _dismiss(hub, session, watchdog)
     if stopped:
@@ -183,7 +203,7 @@ def measure_all(
     *,
     budget: float,
     emit: Callable[[PipedEvent], None],
-    is_stopping: Callable[[], bool],
+    stops: Stops,
 ) -> Outcome:
     """Measure the cases of a launch on a team, emit what happens, and return how it ended."""
     plan = job.plan
@@ -194,9 +214,9 @@ def measure_all(
         tick=launch.timer.tick,
         cache=launch.hosts[0].cache or 0,
     )
-    writer = Writer(folder, job.launch, job.samples_left)
+    writer = Writer(folder, job.launch, job.samples_left, job.there)
     outcome = Outcome.COMPLETE
-    for event in run_launch(team, job.cases, plan, terms, writer, budget=budget, is_stopping=is_stopping, report=emit):
+    for event in run_launch(team, job.cases, plan, terms, writer, budget=budget, stops=stops, report=emit):
         if isinstance(event, BudgetSpent):
             outcome = Outcome.BUDGET
         emit(event)
@@ -205,7 +225,7 @@ def measure_all(
 
 def _assemble(
     job: Job, seat: Seat, listener: socket.socket, watchdog: Watchdog, is_stopping: Callable[[], bool]
-) -> tuple[Hub, Diagnosis]:
+) -> tuple[Hub, StartUp, Diagnosis]:
     """Wait for all ranks, for each to say that it has the same plan and can do its part, and judge what they say."""
     hub = Hub(listener, seat.secret, hello_of(seat))
     hub.gather_ranks(seat.patience, is_stopping, watchdog.watch_peer)
@@ -214,8 +234,9 @@ def _assemble(
     with objecting(gathering, "placement", job):
         check_evenness(job.placement, hub)
     gathering.add(0, tell(job.backend, job.plan.mpi_library, seat.local_rank, way_of(hub.own_address())))
+    loads = [0.0]
     with objecting(gathering, "backend", job, 0):
-        prepare_process(job, seat, watchdog)
+        loads[0] = prepare_process(job, seat, watchdog)
     for rank, reply in hub.gather():
         report = msgspec.msgpack.decode(reply, type=Report)
         with objecting(gathering, "backend", job, rank):
@@ -223,7 +244,9 @@ def _assemble(
                 raise UnavailableError(report.refused if job.only_examine else f"{hub.name(rank)}: {report.refused}")
         check_plan_of(hub.name(rank), report, job.plan)
         gathering.add(rank, report.told)
-    return hub, diagnose(gathering.facts(job, wall_offsets(hub, gathering, watchdog, job.plan.timeout)))
+        loads.append(report.load_seconds)
+    diagnosis = diagnose(gathering.facts(job, wall_offsets(hub, gathering, watchdog, job.plan.timeout)))
+    return hub, start_up_of([hello.age for hello in hub.hellos], loads), diagnosis
 
 
 def check_evenness(placement: Placement, hub: Hub) -> None:
@@ -243,12 +266,13 @@ def check_evenness(placement: Placement, hub: Hub) -> None:
 
 
 def _open(job: Job, group: Group, watchdog: Watchdog) -> Session:
-    watchdog.arm(2 * start_patience(job.plan.timeout), f"opening {job.backend}")
+    remedy = BACKENDS[job.backend].remedy()
+    watchdog.arm(2 * start_patience(job.plan.timeout), f"opening {job.backend}{f' ({remedy})' if remedy else ''}")
     try:
         with _settling():
             session = BACKENDS[job.backend].open(group)
     except (ImportError, RuntimeError, OSError) as error:
-        raise UnavailableError(f"{job.backend} cannot be opened: {type(error).__name__}: {error}") from error
+        raise _unopened(job.backend, error) from error
     watchdog.disarm()
     watchdog.started()
     return session
@@ -294,28 +318,37 @@ def describe_launch(
         scheduling=scheduling.name(),
         start_seconds=start_seconds,
         allocation=job.allocation,
+        restarts=list(job.restarts),
     )
 
 
 def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     """Carry out a launch as any other rank: do what rank 0 says until it says stop."""
     spoke = Spoke(list(seat.addresses), seat.secret, hello_of(seat), seat.patience)
-    watchdog.watch_peer(spoke.pulses, "rank 0")
+    for pulses, name in spoke.watched:
+        watchdog.watch_peer(pulses, name)
     session = None
     with _settling():
         told = tell(job.backend, job.plan.mpi_library, seat.local_rank, way_of(spoke.own_address()))
         try:
-            prepare_process(job, seat, watchdog)
+            load_seconds = prepare_process(job, seat, watchdog)
         except UnavailableError as error:
             spoke.send(msgspec.msgpack.encode(report_of(job.plan, told, str(error))))
             if not job.only_examine:
                 raise
         else:
-            spoke.send(msgspec.msgpack.encode(report_of(job.plan, told)))
+            spoke.send(msgspec.msgpack.encode(report_of(job.plan, told, load_seconds=load_seconds)))
         roster = _summoned(spoke)
     if roster is not None:
         group = group_of(job, seat, roster, spoke.own_address(), lambda _value: spoke.receive())
-        session = _open(job, group, watchdog)
+        try:
+            session = _open(job, group, watchdog)
+        except UnavailableError as error:
+            watchdog.last_words(str(error), MISSING_STATUS)
+            watchdog.end()
+            if spoke.outlives_hub(SETTLE_SECONDS):  # it has told the user, in one line whatever the number of ranks
+                raise TurnedAwayError(str(error), MISSING_STATUS) from error
+            raise
         with _settling():
             _obey(spoke, seat, session, watchdog)
     watchdog.end_within()

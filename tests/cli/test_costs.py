@@ -13,7 +13,8 @@ from tests.analysis.report.conftest import with_launches
 
 from collmark.analysis.costs.index import ALGORITHMS
 from collmark.analysis.results import Results
-from collmark.core.record import HostNoise, Record
+from collmark.core.host_noise import HostNoise
+from collmark.core.record import Record
 from collmark.core.store import RunFolder, Writer
 
 GAMMA = 4e-11  # s/B

@@ -18,6 +18,7 @@ from collmark.core.marker import NO_MEASUREMENT, Marker, banner, by_marker, mark
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
 from collmark.core.slowdown import slowdown_words
+from collmark.core.start_up import start_up_words
 from collmark.core.straggler import absence_words
 from collmark.core.units import format_duration
 from collmark.core.variance import typical, variances_of
@@ -49,6 +50,8 @@ def print_summary(terminal: Terminal, run: Run, records: Sequence[Record], secon
         terminal.say(line)
     for line in warning_lines(run, records):
         terminal.warn(line)
+    if words := start_up_words([launch.start_up for launch in run.launches if launch.start_up]):
+        terminal.warn(words)
 
 
 def summary_lines(run: Run, records: Sequence[Record], seconds: float | None) -> list[str]:

@@ -58,6 +58,7 @@ def run(
     label: opt.Label = None,
     output: opt.Output = None,
     into: opt.Into = None,
+    launch: opt.Launch = None,
     resume: opt.Resume = None,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -65,7 +66,7 @@ def run(
     terminal = terminal_of(context)
     given = opt.given(context.params, opt.PLAN_OPTIONS)
     if resume is not None:
-        others = {"plan": "PLAN.toml", "ranks": "--ranks", "label": "--label", "into": "--into"}
+        others = {"plan": "PLAN.toml", "ranks": "--ranks", "label": "--label", "into": "--into", "launch": "--launch"}
         used = [*given, *opt.given(context.params, others), *(["--oversubscribe"] if oversubscribe else [])]
         _resume(resume, output, used, terminal, as_json=as_json)
         return
@@ -73,6 +74,8 @@ def run(
     try:
         if into is not None and (output or label):
             raise UsageError("--into names the folder of the run; leave --output and --label away")  # noqa: TRY301
+        if launch is not None and into is None:
+            raise UsageError("--launch says which launch of a run this is: name the run with --into")  # noqa: TRY301
         prepared = _prepare(plan, given, ranks, joined, oversubscribe=oversubscribe)
     except (UsageError, UnavailableError) as error:
         raise said_once(error, joined) from error
@@ -80,7 +83,7 @@ def run(
         _be_follower(prepared, joined)
         return
     folder = _folder(prepared, joined, into=into, output=output, label=label or "")
-    _session(folder, terminal, joined, as_json=as_json)
+    _session(folder, terminal, joined, as_json=as_json, launch=launch)
 
 
 def _joined() -> Joined | None:
@@ -132,10 +135,12 @@ def _folder(
         return create_run(prepared, output=Path(output) if output else None, label=label, command=command)
 
 
-def _session(folder: RunFolder, terminal: Terminal, joined: Joined | None, *, as_json: bool) -> None:
+def _session(
+    folder: RunFolder, terminal: Terminal, joined: Joined | None, *, as_json: bool, launch: int | None = None
+) -> None:
     from collmark.cli.measure import Session
 
-    Session(folder, terminal, joined=joined, as_json=as_json).run()
+    Session(folder, terminal, joined=joined, as_json=as_json, launch=launch).run()
 
 
 def _be_follower(prepared: Prepared, joined: Joined) -> None:
