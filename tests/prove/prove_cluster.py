@@ -62,8 +62,8 @@ WANTED = {
     "links": """\
 jobs by sbatch and srun, {launches} launches of a rank on each of two nodes; raw TCP over the same link in the same run.
 Asymptote: 1/beta of the fit, over launches. Wanted: that of `stream` within {near:.0f} % of raw TCP, the ratio
-fast : slow within {near_ratio:.0f} % of raw TCP's, and that ratio of `all_reduce` within {near_reduce:.0f} %. How near `all_reduce`
-comes to raw TCP is its algorithm's doing, and shown.""",
+fast : slow within {near_ratio:.0f} % of raw TCP's, and that ratio of `all_reduce` within {near_reduce:.0f} %. How near
+`all_reduce` comes to raw TCP is its algorithm's doing, and shown.""",
     "disturbed": """\
 a line is a job of two launches; in the middle it is disturbed, and goes on. Wanted: each (case, launch) once, and the
 same set as undisturbed: {whole} records.""",
