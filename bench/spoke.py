@@ -81,7 +81,7 @@ class Spoke:
             send_frame(self._hub, PORT.pack(listener.getsockname()[1]))
         hub = self._hub.getpeername()[:2]
         if self._tree.parent(self.rank):
-            place = msgspec.msgpack.decode(receive_soon_enough(self._hub, timeout), type=Place)
+            place = msgspec.msgpack.decode(receive_place(self._hub, timeout), type=Place)
             if place.refused:
                 raise TurnedAwayError(place.refused, place.status)
             self._parent, pulses = join_parent(place, hub[0], secret, hello, timeout)
@@ -169,11 +169,13 @@ class Spoke:
             connection.close()
 
 
-def receive_soon_enough(connection: socket.socket, timeout: float) -> bytes:
+def receive_place(connection: socket.socket, timeout: float) -> bytes:
     """Return a frame of rank 0's, which comes once all ranks are there; MeasurementError where it does not."""
     try:
         frame = receive_frame(connection, deadline=time.monotonic() + timeout)
-    except OSError as error:
+    except TimeoutError as error:
         raise MeasurementError(f"rank 0 has named no parent within {timeout:g} s") from error
+    except OSError as error:
+        raise MeasurementError("rank 0 is gone") from error
     connection.settimeout(None)
     return frame
