@@ -129,7 +129,10 @@ class Hub:
 
     def _send_places(self, ports: Mapping[int, int], refusal: Place | None) -> None:
         """Tell ranks that are not our children who their parents are, or that there is no launch."""
-        for rank in self._commands.keys() - set(self.tree.children(0)):
+        ours = set(self.tree.children(0))
+        # Of ours, those that wait for children have no ear yet for the watchdog's words.
+        waiting = self._commands.keys() & set(self.tree.inner()) if refusal else set()
+        for rank in (self._commands.keys() - ours) | waiting:
             place = refusal or self._place(rank, self.tree.parent(rank), ports)
             with contextlib.suppress(OSError):  # a rank that has gone is missed by its parent
                 send_frame(self._commands[rank], msgspec.msgpack.encode(place))

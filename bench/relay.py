@@ -149,9 +149,11 @@ def listen_beside(connection: socket.socket, host: str, children: int) -> socket
 
 
 def receive_children(
-    listener: socket.socket, secret: bytes, rank: int, tree: Tree, timeout: float
+    listener: socket.socket, secret: bytes, rank: int, tree: Tree, *, timeout: float, hear: Callable[[], None]
 ) -> tuple[dict[str, dict[int, socket.socket]], dict[int, Hello]]:
     """Wait until all children of a rank have joined it; return their connections by purpose, and what they said.
+
+    `hear` is called again and again meanwhile, and raises where there will be no launch.
 
     Raises
     ------
@@ -163,6 +165,7 @@ def receive_children(
     reception, deadline = Reception(listener, secret), time.monotonic() + timeout
     children = tree.children(rank)
     while any(len(found) < len(children) for found in connections.values()):
+        hear()
         if time.monotonic() > deadline:
             missing = next(child for child in children if child not in connections[PULSES])
             raise MeasurementError(f"rank {missing} did not find rank {rank} within {timeout:g} s")

@@ -74,6 +74,8 @@ class Spoke:
 
     def _take_place(self, host: str, secret: bytes, hello: Hello, timeout: float) -> None:
         """Find the parent and the children."""
+        # Rank 0 waits as long for ranks as this one does, and may have begun later.
+        timeout *= 2
         children = self._tree.children(self.rank)
         listener = listen_beside(self._hub, host, len(children)) if children else None
         if listener is not None:
@@ -81,9 +83,7 @@ class Spoke:
             send_frame(self._hub, PORT.pack(listener.getsockname()[1]))
         hub = self._hub.getpeername()[:2]
         if self._tree.parent(self.rank):
-            place = msgspec.msgpack.decode(receive_soon_enough(self._hub, timeout), type=Place)
-            if place.refused:
-                raise TurnedAwayError(place.refused, place.status)
+            place = receive_place(self._hub, timeout)
             self._parent, pulses = join_parent(place, hub[0], secret, hello, timeout)
             self._opened.append(self._parent)
             self._name = place.name
@@ -94,7 +94,9 @@ class Spoke:
         connections: dict[int, socket.socket] = {}
         hellos: dict[int, Hello] = {}
         if listener is not None:
-            found, hellos = receive_children(listener, secret, self.rank, self._tree, timeout)
+            found, hellos = receive_children(
+                listener, secret, self.rank, self._tree, timeout=timeout, hear=self._hear_refusal
+            )
             connections = found[COMMANDS]
             self._opened += [*connections.values(), *found[PULSES].values()]
             self.watched += [(found[PULSES][rank], f"rank {rank} ({hellos[rank].host})") for rank in children]
@@ -102,6 +104,11 @@ class Spoke:
         self._sources = select.poll()
         for connection in {self._parent, self._hub}:
             self._sources.register(connection, select.POLLIN)
+
+    def _hear_refusal(self) -> None:
+        """Raise what rank 0 says while this rank waits for others: nothing else than that there is no launch."""
+        if select.select([self._hub], [], [], 0)[0]:
+            receive_place(self._hub, 1.0)
 
     def own_address(self) -> str:
         """Return the address by which this rank reaches rank 0."""
@@ -169,11 +176,24 @@ class Spoke:
             connection.close()
 
 
-def receive_soon_enough(connection: socket.socket, timeout: float) -> bytes:
-    """Return a frame of rank 0's, which comes once all ranks are there; MeasurementError where it does not."""
+def receive_place(connection: socket.socket, timeout: float) -> Place:
+    """Return where rank 0 says that this rank belongs, once all ranks are there.
+
+    Raises
+    ------
+    TurnedAwayError
+        If there is no launch.
+    MeasurementError
+        If rank 0 is gone, or says nothing in time.
+    """
     try:
         frame = receive_frame(connection, deadline=time.monotonic() + timeout)
-    except OSError as error:
+    except TimeoutError as error:
         raise MeasurementError(f"rank 0 has named no parent within {timeout:g} s") from error
+    except OSError as error:
+        raise MeasurementError("rank 0 is gone") from error
     connection.settimeout(None)
-    return frame
+    place = msgspec.msgpack.decode(frame, type=Place)
+    if place.refused:
+        raise TurnedAwayError(place.refused, place.status)
+    return place
