@@ -12,7 +12,7 @@ READY := .venv/collmark-ready
 # Tests that start no ranks: two at a time.
 PURE := tests/analysis tests/architecture tests/cli tests/core tests/workflow tests/bench/simulation \
 	$(wildcard tests/bench/test_*_small.py)
-SHELL_SCRIPTS := .ci/run $(wildcard slurm/*.sh)
+SHELL_SCRIPTS := .ci/run $(wildcard slurm/*.sbatch)
 
 .PHONY: help
 help: ## list the targets

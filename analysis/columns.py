@@ -78,9 +78,9 @@ OF_CASE: dict[str, tuple[Column, Callable[[Case], object]]] = {
     "traffic": (_text("counts of a ragged operation; empty otherwise"), lambda c: c.traffic),
     "cadence": (_text("how calls follow each other"), lambda c: c.cadence.value),
     "in_place": (_truth("send and receive buffer are the same"), lambda c: c.in_place),
-    "buffers": (_text("buffer temperature"), lambda c: c.buffers.value),
-    "scheduling": (_text("scheduling class of the ranks"), lambda c: c.scheduling.value),
-    "binding": (_text("cores that a rank may run on"), lambda c: c.binding.value),
+    "buffers": (_text("buffer temperature; empty where imported"), lambda c: c.buffers.value),
+    "scheduling": (_text("scheduling class of the ranks; empty where imported"), lambda c: c.scheduling.value),
+    "binding": (_text("cores that a rank may run on; empty where imported"), lambda c: c.binding.value),
     "directions": (_whole("directions in which one link carries data at once"), lambda c: c.directions),
     "messages": (_whole("messages per call"), lambda c: c.messages),
     "root": (_whole("rank of the root"), lambda c: c.root),
@@ -168,6 +168,7 @@ COLUMNS: dict[str, Column] = {
     "run": _text("name of the run's folder"),
     **{name: column for name, (column, _value) in OF_CASE.items()},
     **{name: column for name, (column, _value) in OF_RECORD.items()},
+    "window": _whole("most messages in flight in a call of a stream: large sizes may have fewer by plan; 1 elsewhere"),
 }
 """Every column of the frame, in its order."""
 
@@ -189,6 +190,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     scheduling: str
     binding: str
     directions: int
+    window: int
     root: int
     form: str
     thread_level: str

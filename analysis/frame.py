@@ -10,6 +10,7 @@ import pandas as pd
 from collmark.analysis.columns import COLUMNS, OF_CASE, OF_RECORD, SERIES
 from collmark.analysis.results import Results
 from collmark.core.case import Case
+from collmark.core.marker import NOT_IN_LOGS
 from collmark.core.operation_table import OPERATIONS
 
 
@@ -40,9 +41,20 @@ def frame(results: Iterable[Results]) -> pd.DataFrame:
             columns["run"].append(one.name)
             for name, found in zip(OF_CASE, of_case, strict=True):
                 columns[name].append(found)
+            if record.imported is not None:
+                for name in NOT_IN_LOGS:
+                    columns[name][-1] = ""
             for name, (_column, value) in OF_RECORD.items():
                 columns[name].append(value(record))
-    return _sorted(pd.DataFrame({name: _series(name, values) for name, values in columns.items()}))
+    columns["window"] = [1] * len(columns["run"])
+    return _sorted(_with_window(pd.DataFrame({name: _series(name, values) for name, values in columns.items()})))
+
+
+def _with_window(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with the window of each stream: our plan has one for a run, a log may hold several."""
+    is_ours = table["origin"].eq("")
+    most = table[is_ours].groupby(["run", "operation", "cadence"])["messages"].transform("max")
+    return table.assign(window=most.reindex(table.index).fillna(table["messages"]).astype("int64"))
 
 
 def _series(name: str, values: list[object]) -> pd.Series:

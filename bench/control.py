@@ -1,7 +1,8 @@
 """The control channel between ranks: TCP, a secret per launch, and no collective of the library under test.
 
-Rank 0 is the hub. Every other rank holds two connections to it: one for commands and replies, one for pulses, by
-which each side knows that the other process lives even while its call hangs. Frames are a length and msgpack.
+Rank 0 is the hub: every other rank introduces itself to it, and keeps that connection, over which clocks are looked at.
+Commands, starts and replies go along a tree (:mod:`collmark.bench.tree`), and so do pulses, by which neighbours know
+that each other's process lives even while its call hangs. Frames are a length and msgpack.
 """
 
 from __future__ import annotations
@@ -9,32 +10,24 @@ from __future__ import annotations
 import contextlib
 import resource
 import socket
-import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from collmark.bench.handshake import (
-    Hello,
-    Reception,
-    join,
-    receive_exactly,
-    receive_frame,
-    receive_soon,
-    send_frame,
-)
-from collmark.bench.watchdog import USAGE_STATUS
+from collmark.bench.handshake import Hello, Reception, receive_frame, receive_soon, send_frame
+from collmark.bench.relay import ALL, COMMANDS, NUMBER, ONE, PORT, READY, Children, Place
+from collmark.bench.tree import Tree
+from collmark.bench.watchdog import MISSING_STATUS, USAGE_STATUS
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError, UsageError
 
-COMMANDS, PULSES = "commands", "pulses"
-READY = b"r"
-NUMBER = struct.Struct("<q")
 LINGER_SECONDS = 1.0  # for other copies of a rank to hear why there will be no launch
 TURN_AWAY_SECONDS = 10.0  # for ranks that are still to come to load what they need to hear it
+CHECK_SECONDS = 0.5  # between looks at whether ranks are still there
 SPARE_FILES = 128
 NAMED = 8  # missing ranks that are named
 
@@ -54,6 +47,8 @@ class Hub:
 
     def __init__(self, listener: socket.socket, secret: bytes, own: Hello) -> None:
         self.ranks = own.ranks
+        self.tree = Tree(own.ranks)
+        self._children = Children(0, Tree(1), {}, self.name)
         self._reception = Reception(listener, secret)
         self._hellos: dict[int, Hello] = {0: own}
         self._commands: dict[int, socket.socket] = {}
@@ -85,7 +80,7 @@ class Hub:
         is_stopping: Callable[[], bool] = lambda: False,
         on_pulse: Callable[[socket.socket, str], None] = lambda _connection, _name: None,
     ) -> None:
-        """Wait until every rank has joined on both connections; `on_pulse` receives each connection for pulses.
+        """Wait until every rank has joined; `on_pulse` receives the connection for pulses of each child.
 
         Raises
         ------
@@ -99,8 +94,22 @@ class Hub:
             If a stop was asked for.
         """
         _allow_files(2 * self.ranks)
-        deadline = time.monotonic() + timeout
-        while len(self._pulses) < self.ranks - 1:
+        try:
+            self._await_ranks(timeout, is_stopping, on_pulse)
+        except (UsageError, UnavailableError) as error:
+            status = USAGE_STATUS if isinstance(error, UsageError) else MISSING_STATUS
+            self._send_places({}, Place(refused=str(error), status=status))
+            raise
+        ports = {rank: PORT.unpack(receive_frame(self._commands[rank]))[0] for rank in self.tree.inner()}
+        self._send_places(ports, None)
+        self._children = Children(0, self.tree, self._commands, self.name)
+
+    def _await_ranks(
+        self, timeout: float, is_stopping: Callable[[], bool], on_pulse: Callable[[socket.socket, str], None]
+    ) -> None:
+        checked = time.monotonic()
+        deadline = checked + timeout
+        while self._awaited():
             if is_stopping():
                 raise InterruptedRunError("stopped while the ranks joined")
             if time.monotonic() > deadline:
@@ -114,10 +123,34 @@ class Hub:
             except UnavailableError as error:
                 self._reception.refuse_all(str(error), LINGER_SECONDS)
                 raise
-            self._check_present()
+            if time.monotonic() - checked > CHECK_SECONDS:
+                checked = time.monotonic()
+                self._check_present()
+
+    def _send_places(self, ports: Mapping[int, int], refusal: Place | None) -> None:
+        """Tell ranks that are not our children who their parents are, or that there is no launch."""
+        ours = set(self.tree.children(0))
+        # Of ours, those that wait for children have no ear yet for the watchdog's words.
+        waiting = self._commands.keys() & set(self.tree.inner()) if refusal else set()
+        for rank in (self._commands.keys() - ours) | waiting:
+            place = refusal or self._place(rank, self.tree.parent(rank), ports)
+            with contextlib.suppress(OSError):  # a rank that has gone is missed by its parent
+                send_frame(self._commands[rank], msgspec.msgpack.encode(place))
+
+    def _place(self, rank: int, parent: int, ports: Mapping[int, int]) -> Place:
+        host = str(self._commands[parent].getpeername()[0])
+        if host.startswith(("127.", "::1")) and self._hellos[rank].network != self._hellos[parent].network:
+            host = ""  # it is where we are, and only here has that address
+        return Place(host=host, port=ports[parent], name=self.name(parent))
+
+    def _awaited(self) -> list[int]:
+        """Return the ranks that have not yet joined."""
+        children = self.tree.children(0)
+        there = self._commands.keys() - (set(children) - self._pulses.keys())
+        return [rank for rank in range(1, self.ranks) if rank not in there] if len(there) < self.ranks - 1 else []
 
     def _missing(self) -> str:
-        missing = [str(rank) for rank in range(1, self.ranks) if rank not in self._pulses]
+        missing = [str(rank) for rank in self._awaited()]
         more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
         return f"rank{'s' if len(missing) > 1 else ''} {', '.join(missing[:NAMED])}{more}"
 
@@ -147,7 +180,7 @@ class Hub:
         """Raise what a rank says of itself, once those that are not yet here have heard that there is no launch."""
         self._reception.answer(hello, connection, hello.fault, hello.status)
         words = f"rank {hello.rank} ({hello.host}): {hello.fault}"
-        to_come = self.ranks - 2 - len(self._pulses)  # those that are here hear it from the watchdog
+        to_come = len(self._awaited()) - 1  # those that are here hear it from the watchdog, or in place of a parent
         self._reception.refuse_all(words, TURN_AWAY_SECONDS, to_come, hello.status)
         raise UsageError(words) if hello.status == USAGE_STATUS else UnavailableError(words)
 
@@ -175,37 +208,26 @@ class Hub:
             if not data:
                 raise self._lost(rank)
 
+    @property
+    def messages(self) -> int:
+        """Messages sent and received since the ranks are there, looks at clocks not counted."""
+        return self._children.messages
+
     def broadcast(self, data: bytes) -> None:
         """Send a frame to every other rank."""
-        for rank, connection in self._commands.items():
-            try:
-                send_frame(connection, data)
-            except OSError as error:
-                raise self._lost(rank) from error
+        self._children.tell(ALL + data)
 
     def gather(self) -> Iterator[tuple[int, bytes]]:
         """Yield one frame of every other rank, in rank order."""
-        for rank in range(1, self.ranks):
-            try:
-                yield rank, receive_frame(self._commands[rank])
-            except OSError as error:
-                raise self._lost(rank) from error
+        yield from sorted(self._children.replies().items())
 
     def await_ready(self) -> None:
         """Return when every other rank is ready for the next repetition."""
-        for rank, connection in self._commands.items():
-            try:
-                receive_exactly(connection, 1)
-            except OSError as error:
-                raise self._lost(rank) from error
+        self._children.await_ready()
 
     def send_starts(self, readings: Sequence[int]) -> None:
         """Tell every other rank when to start, by what its own clock reads then, ns; in rank order."""
-        for rank, connection in self._commands.items():
-            try:
-                connection.sendall(NUMBER.pack(readings[rank]))
-            except OSError as error:
-                raise self._lost(rank) from error
+        self._children.send_starts(readings)
 
     def ask_time(self, rank: int, count: int, request: bytes, clock: Callable[[], int]) -> NDArray[np.int64]:
         """Ask a rank for the time so often; return our clock before, its own, ours after, ns, shape (count, 3).
@@ -214,7 +236,7 @@ class Hub:
         """
         connection, rows = self._commands[rank], []
         try:
-            send_frame(connection, request)
+            send_frame(connection, ONE + request)
             for _turn in range(count):
                 before = clock()
                 connection.sendall(READY)
@@ -235,78 +257,6 @@ class Hub:
             self._reception.close()
         for connection in (*self._commands.values(), *self._pulses.values()):
             connection.close()
-
-
-class Spoke:
-    """Another rank's end of the control channel.
-
-    Parameters
-    ----------
-    addresses : list of (str, int)
-        Host and ports to try, in turn, until the hub proves that it knows the secret.
-    secret : bytes
-        Known to the ranks of this launch.
-    hello : Hello
-        What this rank says of itself; purpose and proofs are filled in here.
-    timeout : float
-        Seconds to find the hub.
-
-    Raises
-    ------
-    UnavailableError
-        If the hub refuses this rank.
-    MeasurementError
-        If the hub is not found in time.
-    """
-
-    def __init__(self, addresses: list[tuple[str, int]], secret: bytes, hello: Hello, timeout: float) -> None:
-        self._commands = join(addresses, secret, hello, COMMANDS, timeout)
-        try:
-            self.pulses = join([self._commands.getpeername()[:2]], secret, hello, PULSES, timeout)
-        except BaseException:
-            self._commands.close()
-            raise
-
-    def own_address(self) -> str:
-        """Return the address by which this rank reaches rank 0."""
-        return str(self._commands.getsockname()[0])
-
-    def receive(self) -> bytes:
-        """Return the next frame of rank 0; MeasurementError when it is gone."""
-        try:
-            return receive_frame(self._commands)
-        except OSError as error:
-            raise MeasurementError("rank 0 is gone") from error
-
-    def send(self, data: bytes) -> None:
-        """Send a frame to rank 0; MeasurementError when it is gone."""
-        try:
-            send_frame(self._commands, data)
-        except OSError as error:
-            raise MeasurementError("rank 0 is gone") from error
-
-    def ready(self) -> int:
-        """Say that this rank is ready, and return the agreed start on its own clock, ns."""
-        try:
-            self._commands.sendall(READY)
-            (start,) = NUMBER.unpack(receive_exactly(self._commands, NUMBER.size))
-        except OSError as error:
-            raise MeasurementError("rank 0 is gone") from error
-        return int(start)
-
-    def tell_time(self, count: int, clock: Callable[[], int]) -> None:
-        """Answer rank 0 so often with what our clock reads."""
-        try:
-            for _turn in range(count):
-                receive_soon(self._commands, len(READY))
-                self._commands.sendall(NUMBER.pack(clock()))
-        except OSError as error:
-            raise MeasurementError("rank 0 is gone") from error
-
-    def close(self) -> None:
-        """Close both connections."""
-        self._commands.close()
-        self.pulses.close()
 
 
 def _allow_files(connections: int) -> None:

@@ -6,6 +6,7 @@ import msgspec
 
 from collmark.bench.measurement import Progress
 from collmark.bench.runner import BudgetSpent, Finished
+from collmark.core.doctor.finding import Diagnosis
 from collmark.core.record import Launch, Outcome, Run
 
 
@@ -50,6 +51,12 @@ class LaunchEnded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     outcome: Outcome
 
 
+class Examined(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What was found before anything was timed, where that is all that was asked for."""
+
+    diagnosis: Diagnosis
+
+
 class Fault(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Rank 0 gives up; `status` is the exit status that its reason asks for."""
 
@@ -62,4 +69,4 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 Event = RunStarted | LaunchStarted | Progress | Finished | BudgetSpent | LaunchEnded
-PipedEvent = LaunchStarted | Progress | Finished | BudgetSpent | LaunchEnded | Fault | Beat
+PipedEvent = LaunchStarted | Progress | Finished | BudgetSpent | LaunchEnded | Examined | Fault | Beat

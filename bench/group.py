@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from collmark.bench import environment
+from collmark.bench.doctor.gather import Told
 from collmark.bench.handshake import Hello
 from collmark.bench.job import Job, Seat
 from collmark.core.errors import UsageError, excerpt
@@ -18,13 +19,18 @@ NAMED = 3  # fields that differ
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What another rank says once all are there: the plan it was started with, or why it cannot do its part."""
+    """What another rank says once all are there: the plan it was started with, or why it cannot do its part.
+
+    `load_seconds` is what it took to load the backend's library.
+    """
 
     plan: Plan
+    told: Told
     refused: str = ""
+    load_seconds: float = 0.0
 
 
-class Roster(msgspec.Struct, frozen=True, kw_only=True):
+class Roster(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """What rank 0 tells everybody once all are there.
 
     Attributes
@@ -70,17 +76,23 @@ def hello_of(seat: Seat) -> Hello:
         purpose="",
         proof=b"",
         nonce=b"",
+        age=max(0.0, environment.process_age()),
     )
 
 
-def report_of(plan: Plan, refused: str = "") -> Report:
-    """Return what this rank says of itself; matrices, which can be large, are known by the digest in `traffic`."""
-    return Report(plan=msgspec.structs.replace(plan, matrices={}), refused=refused)
+def report_of(plan: Plan, told: Told, refused: str = "", load_seconds: float = 0.0) -> Report:
+    """Return what this rank says of itself."""
+    return Report(plan=_sent(plan), told=told, refused=refused, load_seconds=load_seconds)
+
+
+def _sent(plan: Plan) -> Plan:
+    """Return a plan without its matrices, which can be large: they are known by the digest in `traffic`."""
+    return msgspec.structs.replace(plan, matrices={})
 
 
 def check_plan_of(name: str, report: Report, own: Plan) -> None:
     """Raise UsageError where another rank was started with another plan than rank 0, whose plan is measured."""
-    there, here = report.plan, report_of(own).plan
+    there, here = report.plan, _sent(own)
     fields = [field for field in Plan.__struct_fields__ if getattr(there, field) != getattr(here, field)]
     if fields:
         each = [f"{field} {_words(there, field)} (rank 0: {_words(here, field)})" for field in fields[:NAMED]]

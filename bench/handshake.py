@@ -29,7 +29,10 @@ WELCOME_SECONDS = 20.0  # for a hub to answer: it has spoken already
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """What a joining rank says of itself; equal `clock` claims one clock, equal `network` one loopback."""
+    """What a joining rank says of itself; equal `clock` claims one clock, equal `network` one loopback.
+
+    `age` is that of its process, in s.
+    """
 
     rank: int
     ranks: int
@@ -41,17 +44,18 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     purpose: str
     proof: bytes
     nonce: bytes
+    age: float = 0.0
     fault: str = ""
     """Why this rank cannot begin; it comes to say so, and to hear with which `status` all ranks end."""
     status: int = 0
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The hub's answer: its own proof, or why the rank is refused; with a status where rank 0 tells the user."""
+    """The hub's answer: its own proof, or why the rank is refused; with a status where rank 0 has told the user."""
 
     proof: bytes = b""
     refused: str = ""
-    status: int = 0
+    status: int | None = None
 
 
 class TurnedAwayError(UnavailableError):
@@ -205,7 +209,7 @@ class Reception:
             return None
         return hello
 
-    def answer(self, hello: Hello, connection: socket.socket, refused: str = "", status: int = 0) -> bool:
+    def answer(self, hello: Hello, connection: socket.socket, refused: str = "", status: int | None = None) -> bool:
         """Welcome or refuse somebody; False when they have left meanwhile."""
         welcome = Welcome(refused=refused, status=status, proof=proof(self._secret, hello.nonce, "hub"))
         try:
@@ -217,7 +221,7 @@ class Reception:
             connection.close()
         return True
 
-    def refuse_all(self, reason: str, seconds: float, ranks: int | None = None, status: int = 0) -> None:
+    def refuse_all(self, reason: str, seconds: float, ranks: int | None = None, status: int | None = None) -> None:
         """Tell everybody who still comes why there will be no launch, until so many ranks have heard it."""
         deadline = time.monotonic() + seconds
         told: set[int] = set()
@@ -266,7 +270,7 @@ def join(addresses: list[tuple[str, int]], secret: bytes, hello: Hello, purpose:
                 welcome = None
             if welcome is None or welcome.refused:
                 connection.close()
-                if welcome is not None and welcome.status:
+                if welcome is not None and welcome.status is not None:
                     raise TurnedAwayError(welcome.refused, welcome.status)
                 if welcome is not None:
                     raise UnavailableError(welcome.refused)

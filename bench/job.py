@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from collmark.core.case import Case
+from collmark.core.doctor.facts import Objection
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
 
@@ -32,6 +33,16 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         Bytes of raw samples that may still be kept.
     launcher, allocation : str
         Who started the ranks; the job whose nodes they share with other launches.
+    only_examine : bool
+        Look for what is wrong, and measure nothing.
+    asked : int or None
+        Ranks that the user asked for, where a launcher decides.
+    objections : tuple of Objection
+        What was noticed before the ranks came together.
+    there : tuple of (str, str)
+        What earlier processes of this launch have measured: keys of cases, each with its place as a sentinel, if any.
+    restarts : tuple of str
+        How those processes ended.
     """
 
     folder: str
@@ -44,6 +55,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     samples_left: int
     launcher: str
     allocation: str = ""
+    only_examine: bool = False
+    asked: int | None = None
+    objections: tuple[Objection, ...] = ()
+    there: tuple[tuple[str, str], ...] = ()
+    restarts: tuple[str, ...] = ()
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):

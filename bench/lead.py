@@ -19,20 +19,28 @@ from collmark.bench import environment, scheduling
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.clock import calibrate
 from collmark.bench.common_clock import CommonClock
-from collmark.bench.control import Hub, Spoke
-from collmark.bench.event import LaunchEnded, LaunchStarted, PipedEvent
+from collmark.bench.control import Hub
+from collmark.bench.doctor.examine import check_health, objecting, wall_offsets, way_of
+from collmark.bench.doctor.gather import Gathering, tell
+from collmark.bench.event import Examined, LaunchEnded, LaunchStarted, PipedEvent
 from collmark.bench.group import Group, Report, Roster, check_plan_of, group_of, hello_of, report_of
+from collmark.bench.handshake import TurnedAwayError
 from collmark.bench.job import Job, Seat
 from collmark.bench.measurement import Terms
 from collmark.bench.rank import Command, Rank, Stop, TellTime
 from collmark.bench.runner import BudgetSpent, run_launch
 from collmark.bench.session import Session
+from collmark.bench.spoke import Spoke
+from collmark.bench.stops import Stops
 from collmark.bench.team import DONE, REFUSED, ProcessTeam, Starts, Team, perform, spin_until
-from collmark.bench.watchdog import Watchdog, start_patience
+from collmark.bench.watchdog import MISSING_STATUS, Watchdog, start_patience
 from collmark.core.case import Scheduling
+from collmark.core.doctor.finding import Diagnosis
+from collmark.core.doctor.table import diagnose
 from collmark.core.errors import CollmarkError, InterruptedRunError, MeasurementError, UnavailableError, one_line
 from collmark.core.placement import Placement
 from collmark.core.record import Host, Launch, Outcome, Timer
+from collmark.core.start_up import StartUp, start_up_of
 from collmark.core.store import RunFolder, Writer
 
 FOLLOWER_PATIENCE = 1.25  # x the time-out, so that rank 0, which knows more, speaks first
@@ -40,8 +48,14 @@ CLOCK_PART = 0.1  # of a launch, to look at the clocks of other hosts first
 SETTLE_SECONDS = 1.0  # after a library broke off, for the watchdog to notice which rank is gone
 
 
-def prepare_process(job: Job, seat: Seat, watchdog: Watchdog) -> None:
-    """Do what can fail on one rank alone, before anybody waits for the others in a library."""
+def prepare_process(job: Job, seat: Seat, watchdog: Watchdog) -> float:
+    """Do what can fail on one rank alone, before anybody waits for the others in a library.
+
+    Returns
+    -------
+    float
+        Seconds that it took to load the library.
+    """
     scheduling.bind(job.plan.binding, seat.local_rank, job.placement.ranks_per_node)
     scheduling.apply(job.plan.scheduling)
     if job.plan.scheduling is Scheduling.FIFO:
@@ -49,6 +63,16 @@ def prepare_process(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     missing = BACKENDS[job.backend].missing()
     if missing:
         raise UnavailableError(missing)
+    began = time.monotonic()
+    try:
+        BACKENDS[job.backend].load(job.plan)
+    except (ImportError, RuntimeError, OSError) as error:
+        raise _unopened(job.backend, error) from error
+    return time.monotonic() - began
+
+
+def _unopened(backend: str, error: Exception) -> UnavailableError:
+    return UnavailableError(f"{backend} cannot be opened: {type(error).__name__}: {error}")
 
 
 @contextlib.contextmanager
@@ -67,7 +91,7 @@ def lead(
     listener: socket.socket,
     watchdog: Watchdog,
     emit: Callable[[PipedEvent], None],
-    is_stopping: Callable[[], bool],
+    stops: Stops,
 ) -> None:
     """Carry out a launch as rank 0; every record is on disk before it is emitted.
 
@@ -80,26 +104,33 @@ def lead(
     MeasurementError
         If a rank does not come or is lost, or the disk is full.
     InterruptedRunError
-        If a stop was asked for.
+        If a stop was asked for, or no further case.
     """
     began = time.monotonic()
-    hub = _assemble(job, seat, listener, watchdog, is_stopping)
+    hub, start_up, diagnosis = _assemble(job, seat, listener, watchdog, stops.now)
+    if job.only_examine:
+        emit(Examined(diagnosis=diagnosis))
+        emit(LaunchEnded(launch=job.launch, outcome=Outcome.COMPLETE))
+        _dismiss(hub, None, watchdog)
+        return
+    check_health(diagnosis)
     team, session = _team_of(job, seat, hub, watchdog)
     timer = session.timer.calibrate() if session.timer else calibrate()
     team.common.settle(clock_seconds(job), timer.tick)
-    if is_stopping():
+    if stops.now():
         raise InterruptedRunError("stopped before the first case")
     folder = RunFolder(Path(job.folder))
     noise = team.listen()
     hosts = [msgspec.structs.replace(host, noise=noise[host.name]) for host in hosts_of(hub)]
     launch = describe_launch(job, hosts, dict(session.facts()), timer, start_seconds=time.monotonic() - began)
+    launch = msgspec.structs.replace(launch, doctor=diagnosis, start_up=start_up)
     folder.put_launch(launch)
-    emit(LaunchStarted(launch=launch, cases=len(job.cases)))
+    emit(LaunchStarted(launch=launch, cases=len(job.cases) - sum(not mark for _key, mark in job.there)))
     budget = job.budget - (time.monotonic() - began)
     stopped: InterruptedRunError | None = None
     try:
         with _settling():
-            outcome = measure_all(team, job, folder, launch, budget=budget, emit=emit, is_stopping=is_stopping)
+            outcome = measure_all(team, job, folder, launch, budget=budget, emit=emit, stops=stops)
     except InterruptedRunError as error:
         outcome, stopped = Outcome.INTERRUPTED, error
     except Exception as error:
@@ -108,7 +139,7 @@ def lead(
     if stopped:
         _note(folder, msgspec.structs.replace(launch, outcome=outcome, reason=str(stopped)))
     else:
-        folder.put_launch(msgspec.structs.replace(launch, outcome=outcome))
+        folder.put_launch(msgspec.structs.replace(launch, outcome=outcome, messages=hub.messages))
     emit(LaunchEnded(launch=job.launch, outcome=outcome))
     _dismiss(hub, session, watchdog)
     if stopped:
@@ -121,7 +152,7 @@ def _note(folder: RunFolder, launch: Launch) -> None:
         folder.put_launch(launch)
 
 
-def _dismiss(hub: Hub, session: Session, watchdog: Watchdog) -> None:
+def _dismiss(hub: Hub, session: Session | None, watchdog: Watchdog) -> None:
     """Let all ranks leave: everything is on disk, so that nothing which happens now is a loss."""
     watchdog.end_within()
     with contextlib.suppress(MeasurementError):
@@ -129,7 +160,8 @@ def _dismiss(hub: Hub, session: Session, watchdog: Watchdog) -> None:
         for _rank, _reply in hub.gather():
             pass  # a rank that has answered no longer watches the others
     with contextlib.suppress(RuntimeError, OSError):
-        session.close()
+        if session is not None:
+            session.close()
     hub.close()
     watchdog.end()
 
@@ -171,7 +203,7 @@ def measure_all(
     *,
     budget: float,
     emit: Callable[[PipedEvent], None],
-    is_stopping: Callable[[], bool],
+    stops: Stops,
 ) -> Outcome:
     """Measure the cases of a launch on a team, emit what happens, and return how it ended."""
     plan = job.plan
@@ -182,9 +214,9 @@ def measure_all(
         tick=launch.timer.tick,
         cache=launch.hosts[0].cache or 0,
     )
-    writer = Writer(folder, job.launch, job.samples_left)
+    writer = Writer(folder, job.launch, job.samples_left, job.there)
     outcome = Outcome.COMPLETE
-    for event in run_launch(team, job.cases, plan, terms, writer, budget=budget, is_stopping=is_stopping, report=emit):
+    for event in run_launch(team, job.cases, plan, terms, writer, budget=budget, stops=stops, report=emit):
         if isinstance(event, BudgetSpent):
             outcome = Outcome.BUDGET
         emit(event)
@@ -193,19 +225,28 @@ def measure_all(
 
 def _assemble(
     job: Job, seat: Seat, listener: socket.socket, watchdog: Watchdog, is_stopping: Callable[[], bool]
-) -> Hub:
-    """Wait for all ranks, and for each to say that it has the same plan and can do its part."""
+) -> tuple[Hub, StartUp, Diagnosis]:
+    """Wait for all ranks, for each to say that it has the same plan and can do its part, and judge what they say."""
     hub = Hub(listener, seat.secret, hello_of(seat))
     hub.gather_ranks(seat.patience, is_stopping, watchdog.watch_peer)
     watchdog.guard = hub.hear_latecomers
-    check_evenness(job.placement, hub)
-    prepare_process(job, seat, watchdog)
+    gathering = Gathering(hub.hellos)
+    with objecting(gathering, "placement", job):
+        check_evenness(job.placement, hub)
+    gathering.add(0, tell(job.backend, job.plan.mpi_library, seat.local_rank, way_of(hub.own_address())))
+    loads = [0.0]
+    with objecting(gathering, "backend", job, 0):
+        loads[0] = prepare_process(job, seat, watchdog)
     for rank, reply in hub.gather():
         report = msgspec.msgpack.decode(reply, type=Report)
-        if report.refused:
-            raise UnavailableError(f"{hub.name(rank)}: {report.refused}")
+        with objecting(gathering, "backend", job, rank):
+            if report.refused:
+                raise UnavailableError(report.refused if job.only_examine else f"{hub.name(rank)}: {report.refused}")
         check_plan_of(hub.name(rank), report, job.plan)
-    return hub
+        gathering.add(rank, report.told)
+        loads.append(report.load_seconds)
+    diagnosis = diagnose(gathering.facts(job, wall_offsets(hub, gathering, watchdog, job.plan.timeout)))
+    return hub, start_up_of([hello.age for hello in hub.hellos], loads), diagnosis
 
 
 def check_evenness(placement: Placement, hub: Hub) -> None:
@@ -225,12 +266,13 @@ def check_evenness(placement: Placement, hub: Hub) -> None:
 
 
 def _open(job: Job, group: Group, watchdog: Watchdog) -> Session:
-    watchdog.arm(2 * start_patience(job.plan.timeout), f"opening {job.backend}")
+    remedy = BACKENDS[job.backend].remedy()
+    watchdog.arm(2 * start_patience(job.plan.timeout), f"opening {job.backend}{f' ({remedy})' if remedy else ''}")
     try:
         with _settling():
             session = BACKENDS[job.backend].open(group)
     except (ImportError, RuntimeError, OSError) as error:
-        raise UnavailableError(f"{job.backend} cannot be opened: {type(error).__name__}: {error}") from error
+        raise _unopened(job.backend, error) from error
     watchdog.disarm()
     watchdog.started()
     return session
@@ -276,31 +318,53 @@ def describe_launch(
         scheduling=scheduling.name(),
         start_seconds=start_seconds,
         allocation=job.allocation,
+        restarts=list(job.restarts),
     )
 
 
 def follow(job: Job, seat: Seat, watchdog: Watchdog) -> None:
     """Carry out a launch as any other rank: do what rank 0 says until it says stop."""
     spoke = Spoke(list(seat.addresses), seat.secret, hello_of(seat), seat.patience)
-    watchdog.watch_peer(spoke.pulses, "rank 0")
+    for pulses, name in spoke.watched:
+        watchdog.watch_peer(pulses, name)
+    session = None
     with _settling():
+        told = tell(job.backend, job.plan.mpi_library, seat.local_rank, way_of(spoke.own_address()))
         try:
-            prepare_process(job, seat, watchdog)
+            load_seconds = prepare_process(job, seat, watchdog)
         except UnavailableError as error:
-            spoke.send(msgspec.msgpack.encode(report_of(job.plan, str(error))))
+            spoke.send(msgspec.msgpack.encode(report_of(job.plan, told, str(error))))
+            if not job.only_examine:
+                raise
+        else:
+            spoke.send(msgspec.msgpack.encode(report_of(job.plan, told, load_seconds=load_seconds)))
+        roster = _summoned(spoke)
+    if roster is not None:
+        group = group_of(job, seat, roster, spoke.own_address(), lambda _value: spoke.receive())
+        try:
+            session = _open(job, group, watchdog)
+        except UnavailableError as error:
+            watchdog.last_words(str(error), MISSING_STATUS)
+            watchdog.end()
+            if spoke.outlives_hub(SETTLE_SECONDS):  # it has told the user, in one line whatever the number of ranks
+                raise TurnedAwayError(str(error), MISSING_STATUS) from error
             raise
-        spoke.send(msgspec.msgpack.encode(report_of(job.plan)))
-        roster = msgspec.msgpack.decode(spoke.receive(), type=Roster)
-    group = group_of(job, seat, roster, spoke.own_address(), lambda _value: spoke.receive())
-    session = _open(job, group, watchdog)
-    with _settling():
-        _obey(spoke, seat, session, watchdog)
+        with _settling():
+            _obey(spoke, seat, session, watchdog)
     watchdog.end_within()
     with contextlib.suppress(MeasurementError, RuntimeError, OSError):
         spoke.send(DONE)
-        session.close()
+        if session is not None:
+            session.close()
     spoke.close()
     watchdog.end()
+
+
+def _summoned(spoke: Spoke) -> Roster | None:
+    """Tell the time of day until there is a launch; return who is in it, or None where nothing is to be measured."""
+    while isinstance(word := msgspec.msgpack.decode(spoke.receive(), type=Roster | TellTime | Stop), TellTime):
+        spoke.tell_time(word.count, time.time_ns)
+    return word if isinstance(word, Roster) else None
 
 
 def _obey(spoke: Spoke, seat: Seat, session: Session, watchdog: Watchdog) -> None:

@@ -30,7 +30,9 @@ PATIENCE = 10  # x the predicted duration
 REPORT_SECONDS = 0.2  # between reports: whoever shows them runs on the same cores
 OVERLAP_LEAST, OVERLAP_MOST = 5, 200  # repetitions
 WRONG_BESIDE = "another group, measured at once with this one, received wrong data"
+STAMP_NBYTES = 16  # entry and exit of a repetition on a rank
 LONGEST_BLOCK = 0.2  # s: so often progress is shown and a stop is heard
+MOST_STAMPS = 128 * 2**20  # B of a case that rank 0 keeps: 512 repetitions of 16,384 ranks, and no limit to a few
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +97,7 @@ class Measurement:
         self._is_stopping = is_stopping
         self._report = report
         self._epoch = 0
+        self._most = max(1, MOST_STAMPS // (STAMP_NBYTES * team.ranks))
         self._reported = 0.0
         self._least_warmup = FIRST_WARMUP_SECONDS
 
@@ -229,7 +232,7 @@ class Measurement:
         while going := [series for series in each if not series.rule.is_finished]:
             target = made + going[0].rule.next_count(made)
             while made < target:
-                room = int((deadline - now()) / pace)
+                room = min(int((deadline - now()) / pace), self._most - made)
                 if room < 1 and made:
                     break
                 count = max(1, min(target - made, room, int(LONGEST_BLOCK / pace)))

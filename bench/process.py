@@ -23,6 +23,7 @@ import msgspec
 from collmark.bench.event import Beat, Fault, PipedEvent
 from collmark.bench.job import Job, Seat
 from collmark.bench.lead import follow, lead
+from collmark.bench.stops import Stops
 from collmark.bench.watchdog import LOST_STATUS, Loss, Watchdog
 from collmark.core.errors import (
     CollmarkError,
@@ -193,6 +194,7 @@ def main() -> int:
     """Be one rank and return its exit status."""
     _die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # a job may send it to all processes: the launcher passes it on
     seconds = float(sys.argv[1])
     if len(sys.argv) > 2:
         call = Call(sys.argv[2], seconds)
@@ -225,7 +227,8 @@ def be_rank(startup: Startup, lifeline: int, say_status: Callable[[int], None]) 
     try:
         if pipe is not None:
             listener = socket.socket(fileno=startup.listener)
-            lead(startup.job, startup.seat, listener, watchdog, pipe.emit, watchdog.stop_requested.is_set)
+            stops = Stops(now=watchdog.stop_requested.is_set, after_case=watchdog.end_requested.is_set)
+            lead(startup.job, startup.seat, listener, watchdog, pipe.emit, stops)
         else:
             follow(startup.job, startup.seat, watchdog)
     except Exception as error:  # noqa: BLE001 - a process boundary: whatever it is, the launcher hears of it

@@ -10,8 +10,10 @@ import msgspec
 
 from collmark.bench.measurement import Measurement, Progress, Terms
 from collmark.bench.rotation import eviction_nbytes, pool_nbytes
+from collmark.bench.stops import Stops
 from collmark.bench.team import Team
 from collmark.core.case import Case, companies
+from collmark.core.errors import InterruptedRunError
 from collmark.core.plan import Plan
 from collmark.core.plan_field import LEAST_CASE
 from collmark.core.record import Record, Sentinel
@@ -67,7 +69,7 @@ def run_launch(
     writer: Writer,
     *,
     budget: float,
-    is_stopping: Callable[[], bool],
+    stops: Stops,
     report: Callable[[Progress], None],
 ) -> Iterator[Finished | BudgetSpent]:
     """Measure every case once; yield each record when it is on disk.
@@ -75,10 +77,11 @@ def run_launch(
     Parameters
     ----------
     team, cases, plan, terms, writer
-        The ranks, what to measure, and where to put it.
+        The ranks, what to measure, and where to put it; what is there from earlier processes of the launch is left out,
+        and all else keeps its order.
     budget : float
         Seconds for the whole launch.
-    is_stopping : callable
+    stops : Stops
         Whether somebody asked to stop.
     report : callable
         Receives progress inside a case.
@@ -90,15 +93,24 @@ def run_launch(
     MeasurementError
         If a rank is lost or the disk is full.
     """
-    measurement = Measurement(team, terms, is_stopping, report)
+    measurement = Measurement(team, terms, stops.now, report)
     ends = team.now() + budget
     wanted, repeated = {case.key for case in cases}, sentinel_of(cases)
-    schedule = _schedule(shuffled(companies(cases), plan.seed, terms.launch), repeated.company)
+    whole = _schedule(shuffled(companies(cases), plan.seed, terms.launch), repeated.company)
+
+    def is_missing(case: Case, sentinel: Sentinel | None) -> bool:
+        # A launch that is resumed may want one group of several; the sentinel is one case.
+        keys = wanted if sentinel is None else {repeated.key}
+        return case.key in keys and not writer.has(case, sentinel)
+
+    schedule = [(company, mark) for company, mark in whole if any(is_missing(case, mark) for case in company)]
     team.reserve(
         max(pool_nbytes(case, terms.cache) for case in cases),
         max(eviction_nbytes(case, terms.cache) for case in cases),
     )
     for position, (company, sentinel) in enumerate(schedule):
+        if stops.after_case():
+            raise InterruptedRunError("ended after a case, as was asked for")
         seconds = allowance(plan.case_budget, ends - team.now(), len(schedule) - position)
         if seconds < LEAST_CASE:
             left = [company for company, mark in schedule[position:] if mark is None]
@@ -107,8 +119,7 @@ def run_launch(
         if sentinel is not None:
             seconds *= SENTINEL_SHARE
         for measured in measurement.measure(company, seconds, sentinel):
-            # A launch that is resumed may want one group of several; the sentinel is one case.
-            if measured.record.case.key in (wanted if sentinel is None else {repeated.key}):
+            if is_missing(measured.record.case, sentinel):
                 yield Finished(record=writer.append(measured.record, measured.layers_SRI))
 
 

@@ -148,6 +148,10 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True):
         Local ranks are started through the launcher of an MPI library.
     devices : callable
         Memory in B of each device of this host, of which every rank takes one; empty where ranks need none.
+    load : callable
+        Imports the library, and nothing more: it is timed, and `open` finds it loaded.
+    remedy : callable
+        What to try where it does not open in time, if that is known.
     """
 
     name: str
@@ -156,3 +160,5 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True):
     open: Callable[[World], Session]
     needs_mpiexec: bool = False
     devices: Callable[[], Sequence[int]] = tuple
+    load: Callable[[Plan], object] = lambda _plan: None
+    remedy: Callable[[], str] = str

@@ -32,7 +32,8 @@ from collmark.bench.stamps import Stamps
 from collmark.bench.watchdog import Watchdog
 from collmark.core.case import Case
 from collmark.core.errors import UnavailableError
-from collmark.core.record import Check, Clock, Evidence, HostNoise
+from collmark.core.host_noise import HostNoise
+from collmark.core.record import Check, Clock, Evidence
 from collmark.kernels.buffer import Comparison
 
 LARGEST_SLACK = 5_000_000  # ns

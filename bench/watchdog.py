@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import socket
 import threading
@@ -19,7 +20,7 @@ import msgspec
 from collmark.core.errors import UnavailableError
 
 USAGE_STATUS, MISSING_STATUS, LOST_STATUS = 2, 3, 4
-BEAT, STOP, LAST_WORDS = b".", b"s", b"!"
+BEAT, STOP, LAST_CASE, LAST_WORDS = b".", b"s", b"c", b"!"
 PERIOD = 0.5  # s between beats: rare enough not to disturb a measurement
 LEAST_SILENCE = 4 * PERIOD  # s: on a busy machine a beat comes late without anything being wrong
 QUIET = 6 * PERIOD  # s without a beat: of several ranks that did not come back, these are the ones to name
@@ -31,6 +32,11 @@ STOP_SECONDS = 3.0  # for ranks to stop in good order after a signal
 def start_patience(timeout: float) -> float:
     """Return the seconds that ranks have to start: interpreters and libraries may be read from a slow disk."""
     return max(START_FACTOR * timeout, START_LEAST)
+
+
+def is_about_hub(text: str) -> bool:
+    """Whether a reason says that rank 0 is lost: nobody else will tell the user then."""
+    return re.match(r"rank 0\b", text) is not None
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +71,7 @@ class Watchdog:
     def __init__(self, timeout: float, on_loss: Callable[[Loss], None]) -> None:
         self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
         self.stop_requested = threading.Event()
+        self.end_requested = threading.Event()
         self.beat: Callable[[], None] = lambda: None
         self.guard: Callable[[], None] = lambda: None
         self._timeout = max(timeout, LEAST_SILENCE)
@@ -179,6 +186,8 @@ class Watchdog:
         if source == self._lifeline:
             if STOP in data:
                 self.stop_requested.set()
+            if LAST_CASE in data:
+                self.end_requested.set()
             return None if data else Loss(text=f"the launcher is gone{self._during()}")
         return self._hear(source, data)
 
@@ -198,7 +207,9 @@ class Watchdog:
             text = words[4:].split(b"\n")[0].decode(errors="replace")
             self._told_by.add(source)
             status = int(words[1:4]) if words[1:4].isdigit() else LOST_STATUS
-            return Loss(text=f"{name}: {text}" if status else text, status=status, told=True)
+            # Who only passes on what another has said is not named.
+            is_whole = not status or (text.startswith("rank ") and not is_about_hub(text))
+            return Loss(text=text if is_whole else f"{name}: {text}", status=status, told=True)
         if data:
             return None
         return Loss(text=f"{name} is gone{self._during()}")

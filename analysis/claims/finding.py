@@ -44,7 +44,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     unit : str
         As shown; empty for a ratio.
     estimate : Estimate or None
-        With its interval, in the same unit, where it was measured.
+        With its interval, in the same unit, where it was measured: of the figure that decides a claim, the interval at
+        the level that its verdict was decided at.
     over, under : str
         What stands over what, where it is a ratio of two measurements; empty otherwise.
     """
@@ -57,6 +58,13 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     under: str = ""
 
 
+class Missing(msgspec.Struct, frozen=True, kw_only=True):
+    """A ratio of the same family that the records do not give, and which evidence is missing."""
+
+    name: str
+    reason: str
+
+
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One statement of a claim that makes several; such a claim fails where any of them fails.
 
@@ -66,7 +74,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         The statement.
     verdict : Verdict
         On it alone.
-    claimed, found, band, by, rule
+    claimed, found, band, by, rule, problem
         As in :class:`Finding`.
     """
 
@@ -77,6 +85,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     band: tuple[float, float] | None = None
     by: str = ""
     rule: str = ""
+    problem: str = ""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,8 +117,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         What would change the verdict.
     command : str
         For no data: the command that would decide it.
+    problem : str
+        Why no verdict may rest on the figure, empty where its interval alone decides; of no data, what is missing where
+        some of its evidence is there.
     also : tuple of Figure
         Related figures that are shown beside it.
+    missing : tuple of Missing
+        Ratios that belong beside it and that the records do not give.
     parts : tuple of Part
         Each statement of a claim that makes more than one; empty otherwise.
     notes : tuple of str
@@ -133,7 +147,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     rule: str = ""
     would_change: str = ""
     command: str = ""
+    problem: str = ""
     also: tuple[Figure, ...] = ()
+    missing: tuple[Missing, ...] = ()
     parts: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
     imported: bool = False

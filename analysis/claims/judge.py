@@ -12,6 +12,8 @@ from collmark.analysis.claims.rule import Rules
 from collmark.analysis.claims.working import judge_arithmetic
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from collmark.analysis.models.fit import Fits
     from collmark.analysis.results import Results
 
@@ -28,6 +30,7 @@ def judge(
     include_unstable: bool = False,
     unequal_ranks: bool = False,
     fits: Fits | None = None,
+    table: pd.DataFrame | None = None,
 ) -> list[Finding]:
     """Return the findings of some claims, in their order; of each claim S, W, M, P as far as it has them.
 
@@ -45,13 +48,15 @@ def judge(
         Let unstable records enter, and sides of unlike numbers of ranks be compared.
     fits : Fits or None
         Of all series of the runs, where they are known; they are worked out where not.
+    table : DataFrame or None
+        The frame of the runs, likewise.
 
     Returns
     -------
     list of Finding
         Simulated and emulated records give findings of their own with a marker, behind the claim's.
     """
-    records = Records(results, include_unstable=include_unstable, unequal_ranks=unequal_ranks, fits=fits)
+    records = Records(results, include_unstable=include_unstable, unequal_ranks=unequal_ranks, fits=fits, table=table)
     chosen = tiers or Tiers()
     return [
         finding

@@ -20,6 +20,8 @@ from collmark.analysis.claims.rule import Rules
 from collmark.analysis.claims.working import band_in, unit_beside
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from collmark.analysis.claims.measured.material import Material
     from collmark.analysis.claims.measured.reading import Reading, Sample
     from collmark.analysis.models.fit import Fits
@@ -70,6 +72,8 @@ class Records:
         Let unstable records enter, and sides of unlike numbers of ranks be compared.
     fits : Fits or None
         Of all their series, where they are known.
+    table : DataFrame or None
+        Their frame, where there is one already.
     """
 
     def __init__(
@@ -79,11 +83,13 @@ class Records:
         include_unstable: bool = False,
         unequal_ranks: bool = False,
         fits: Fits | None = None,
+        table: pd.DataFrame | None = None,
     ) -> None:
         self._results = results
         self._include_unstable = include_unstable
         self._unequal_ranks = unequal_ranks
         self._fits = fits
+        self._table = table
 
     def __bool__(self) -> bool:
         """Whether there is any run."""
@@ -99,6 +105,7 @@ class Records:
             include_unstable=self._include_unstable,
             unequal_ranks=self._unequal_ranks,
             fits=self._fits,
+            table=self._table,
         )
 
 
@@ -161,15 +168,31 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
         return (f"judged on {instead} as asked for, where the claim speaks of {there}", *self.claim.notes)
 
     @property
+    def need(self) -> Need:
+        return MEASURED[self.question.predicate].need(self.question.parameters)
+
+    @property
     def command(self) -> str:
-        need = MEASURED[self.question.predicate].need(self.question.parameters)
+        need = self.need
         lines = dict.fromkeys(command(need, tier, self.claim.id) for tier in self.tiers)
         runs = dict.fromkeys(run for one in lines for run in one.runs)
         file = f" --file {shlex.quote(self.claim.file)}" if self.claim.file else ""
         return " && ".join([*(one.line for one in lines), f"collmark claims{file} {self.claim.id} {' '.join(runs)}"])
 
+    @property
+    def _operations(self) -> str:
+        """What decides; the family of a ratio stands beside it."""
+        own = self.question.parameters
+        return str(own["operation"]) if own.get("family") else " and ".join(self.need.operations)
+
+    @property
+    def _places(self) -> str:
+        places = list(dict.fromkeys(tier.text for tier in self.tiers))
+        return " and ".join(places) + (" that are alike in all else" if len(places) > 1 else "")
+
     def nothing(self, reason: str) -> Finding:
         labels = [tier.label for tier in self.tiers if tier.label]
+        names = ", ".join(dict.fromkeys(tier.text for tier in self.tiers))
         label = f", labelled {', '.join(labels)} (placement, run or folder)" if labels else ""
         return Finding(
             claim=self.claim.id,
@@ -178,8 +201,9 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             verdict=Verdict.NO_DATA,
             claimed=self.question.cell,
             by=reason,
+            problem="" if reason.startswith(f"{NO_RECORDS} {names}") else reason,
             rule=self.rule_words,
-            would_change=f"records of {' and '.join(dict.fromkeys(tier.text for tier in self.tiers))}{label}",
+            would_change=f"records of {self._operations} over {self._places}{label}, measured or imported",
             command=self.command,
             notes=self.notes,
         )
@@ -211,7 +235,9 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             evidence=tuple(dict.fromkeys(line for one in found for line in one.evidence)),
             rule=self.rule_words,
             would_change=self._would_change(verdict, sample, parts),
+            problem=shown.problem if verdict is verdicts[0] else f"conditions differ: {split}",
             also=(*sample.also, *_of_others(others)),
+            missing=sample.missing,
             parts=tuple(parts) if len(parts) > 1 else (),
             notes=tuple(dict.fromkeys((*self._checked(found), *self._unusable(material), *sample.notes, *self.notes))),
             imported=any(one.imported for one in found),
@@ -251,17 +277,19 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             verdict = self.rules.decide(reading.mean, band)
             if verdict is Verdict.HOLDS and reading.can_only_fail:
                 verdict, reason = Verdict.INCONCLUSIVE, reading.can_only_fail
-        estimate = reading.estimate()
+        level = self.rules.levels.thresholds["inside" if verdict is Verdict.HOLDS else "outside"]
+        estimate = reading.estimate(level)
         value = estimate.value if estimate is not None else reading.value
         shown_in = None if value is None else unit_beside(value, reading.unit, claimed)
         return Part(
             says=reading.says,
             verdict=verdict,
             claimed=self.question.cell,
-            found=figure(reading.says, reading, shown_in),
+            found=figure(reading.says, reading, shown_in, level),
             band=None if shown_in is None else band_in(band, shown_in),
             by=f"{reason} ({reading.by})" if reason else reading.by,
             rule=rule.words(),
+            problem=reason,
         )
 
     def _steps(self, samples: Sequence[Sample]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import pandas as pd
 
 from collmark.analysis.compare.align import Unmatched, align, fits_of
 from collmark.analysis.compare.differences import Difference, differences
@@ -82,6 +83,7 @@ def compare(
     *,
     effect: float = EFFECT,
     rate: float = RATE,
+    tables: Sequence[pd.DataFrame] = (),
     interpolate: bool = False,
     include_unstable: bool = False,
 ) -> Compared:
@@ -97,12 +99,14 @@ def compare(
         The smallest effect of interest, as 0.05.
     rate : float
         False discovery rate over all comparisons.
+    tables : sequence of DataFrame
+        The records of each side where they are there already, as :meth:`Side.table` returns them.
     interpolate : bool
         Read the model of a side at sizes that only A measured.
     include_unstable : bool
         Take unstable records too.
     """
-    tables = [side.table() for side in (base, *others)]
+    tables = tables or [side.table() for side in (base, *others)]
     first, *rest = (times_of(table, include_unstable=include_unstable) for table in tables)
     ratios = [ratio for times in (first, *rest) for ratio in repeats(times)]
     factor = noise_floor(ratios)

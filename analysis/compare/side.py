@@ -72,7 +72,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def launches(self) -> int:
         """The number of launches of all its runs."""
-        return sum(len(one.run.launches) for one in self.results)
+        # Imported runs tell of no launches but in their records.
+        return sum(len({record.launch for record in one.records}) for one in self.results)
 
     def table(self) -> pd.DataFrame:
         """Return the records of its runs, sentinels apart."""

@@ -10,6 +10,9 @@ from collmark.analysis.costs.cliffs import by_series
 from collmark.analysis.costs.nccl_tuning import ALGORITHMS, Prior, prior, system_of
 from collmark.analysis.costs.scaling import placement_of
 
+BACKEND = "nccl"
+"""The only software that the model speaks of: beside times of any other it would be drawn as if it were theirs."""
+
 OF_PRIOR: dict[str, Column] = {
     "prior_name": Column(kind="str", meaning="name of the prior"),
     "prior_seconds": Column(kind="float64", unit="s", meaning="T that NCCL's own model, a prior, reckons with"),
@@ -52,7 +55,7 @@ def priors_beside(points: pd.DataFrame, name: str) -> tuple[PriorOf, ...]:
     found = []
     for series, rows in by_series(points).items():
         placement = placement_of(series)
-        if series.operation not in ALGORITHMS or placement.ranks < 2:
+        if series.backend != BACKEND or series.operation not in ALGORITHMS or placement.ranks < 2:
             continue
         system = system_of(name, gpus_per_node=placement.ranks_per_node, nodes=placement.nodes)
         beside = tuple(
@@ -67,7 +70,10 @@ def priors_beside(points: pd.DataFrame, name: str) -> tuple[PriorOf, ...]:
 def nothing_beside(name: str) -> str:
     """Return why a prior that was asked for stands beside nothing."""
     known = ", ".join(ALGORITHMS)
-    return f"--prior {name}: NCCL's own model has {known} on 2 or more ranks, and these runs have no time of any"
+    return (
+        f"--prior {name}: NCCL's own model speaks of NCCL alone, of {known} on 2 or more ranks, and these runs have "
+        "no time of any; of other software it says nothing"
+    )
 
 
 def with_prior(drawn: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -80,7 +86,8 @@ def with_prior(drawn: pd.DataFrame, name: str) -> pd.DataFrame:
     name : str
         The prior: ``nccl:HOPPER``.
     """
-    rows = drawn[drawn["operation"].isin(ALGORITHMS) & (drawn["ranks"] > 1) & (drawn["nbytes"] > 0)]
+    is_known = drawn["backend"].eq(BACKEND) & drawn["operation"].isin(ALGORITHMS)
+    rows = drawn[is_known & (drawn["ranks"] > 1) & (drawn["nbytes"] > 0)]
     found = [
         prior(operation, system_of(name, gpus_per_node=ranks // nodes, nodes=nodes), nbytes)
         for operation, ranks, nodes, nbytes in rows[["operation", "ranks", "nodes", "nbytes"]].itertuples(index=False)

@@ -27,7 +27,7 @@ FloatArray = npt.NDArray[np.float64]
 MICRO = 1e6
 
 NEEDED = (
-    "case", "nbytes", "bus_nbytes", "backend", "marker", "seconds", "center", "center_lower", "center_upper",
+    "case", "nbytes", "bus_nbytes", "backend", "marker", "origin", "seconds", "center", "center_lower", "center_upper",
     "case_status", "launches", "panel", "curve", "swatch", "shown",
 )  # fmt: skip
 """The columns that these marks draw from."""

@@ -18,8 +18,8 @@ MOST_CURVES = 4
 SEPARATOR = ", "
 SPLIT_FIRST = (
     "run", "backend", "device", "placement", "dtype", "reduction", "traffic", "cadence", "in_place", "buffers",
-    "form", "thread_level", "groups", "company", "group", "scheduling", "binding", "directions", "root", "estimand",
-    "marker", "origin", "tier", "fabric",
+    "form", "thread_level", "groups", "company", "group", "scheduling", "binding", "directions", "window", "root",
+    "estimand", "marker", "origin", "tier", "fabric",
 )  # fmt: skip
 """The columns of a series in the order in which panels are split by them."""
 _STAMP = re.compile(r"^\d{8}T\d{6}Z-")
@@ -86,9 +86,12 @@ def _telling(series: pd.DataFrame) -> list[str]:
 
 
 def _split(series: pd.DataFrame, telling: list[str], most_curves: int) -> list[str]:
-    """Return the columns by which panels are split until no panel holds too many curves, or two of one look."""
-    for count in range(len(telling) + 1):
-        split = telling[:count]
+    """Return the columns by which panels are split until no panel holds too many curves, or two of one look.
+
+    Runs stay side by side in a panel where the other columns suffice.
+    """
+    others = [name for name in telling if name != "run"]
+    for split in (names[:count] for names in (others, telling) for count in range(len(names) + 1)):
         panels = series.groupby(["operation", *split], sort=False)["look"]
         if series.empty or (panels.size().max() <= most_curves and (panels.nunique() == panels.size()).all()):
             return split
@@ -126,9 +129,10 @@ def _words(one: dict[str, object], columns: list[str], names: dict[str, str]) ->
     said = {
         "run": lambda: names[str(one["run"])],
         "in_place": lambda: "in place" if one["in_place"] else "out of place",
-        "buffers": lambda: f"{one['buffers']} buffers",
-        "binding": lambda: f"bind {one['binding']}",
+        "buffers": lambda: f"{one['buffers']} buffers" if one["buffers"] else "",
+        "binding": lambda: f"bind {one['binding']}" if one["binding"] else "",
         "directions": lambda: f"{one['directions']} way{'' if one['directions'] == 1 else 's'}",
+        "window": lambda: f"window {one['window']}",
         "groups": lambda: str(one["groups"]) or "one group",
         "group": lambda: f"group {one['group']}" if one["group"] else "",
         "root": lambda: f"root {one['root']}",

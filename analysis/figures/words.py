@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from collmark.core.marker import Marker
+from collmark.core.marker import Marker, reported_words
 from collmark.core.units import format_about_nbytes, format_gigabytes_per_second, format_microseconds
 
 ABSENT = "-"
@@ -146,8 +146,9 @@ def curve_caption(rows: pd.DataFrame) -> str:
     cases = rows.drop_duplicates("case")
     several = bool((cases["launches"] > 1).any())
     is_imported = cases["marker"].eq(Marker.IMPORTED.value).all()
-    one = "what the log says" if is_imported else "median of the repetitions"
-    many = "of what logs say" if is_imported else "of the medians"
+    reported = reported_words(cases["origin"])
+    one = f"what the log says, {reported}" if is_imported else "median of the repetitions"
+    many = f"of what logs say, {reported}" if is_imported else "of the medians"
     words = [f"Dot: geometric mean over launches {many}" if several else f"Dot: {one}"]
     words.append(f"whisker: {count_words(cases['launches'])}" if several else count_words(cases["launches"]))
     words.append(BEYOND)

@@ -216,7 +216,7 @@ def _fits_ranks(operation: str, ranks: int | None, bus: Figure, algorithm: Figur
 
 IMPORTER = Importer(
     name="deepspeed-bench",
-    says="communication benchmarks of DeepSpeed and of EleutherAI's cookbook, Gbps or GBps, with --raw or without",
+    says="DeepSpeed's and EleutherAI's communication benchmarks",
     opens=re.compile(
         r"---- Performance of \w+ on \d|Size \(Bytes\) +Description +Duration"
         r"|\s{0,3}\d[\d.]*(?: ?[KMGTPEZY]?B)? +\d+x\d+ +\d+\.\d"

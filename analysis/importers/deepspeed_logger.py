@@ -159,7 +159,7 @@ class DeepSpeedLoggerSection(Section):
 
 IMPORTER = Importer(
     name="deepspeed-logger",
-    says="DeepSpeed's communication logger: verbose lines, and the tables of log_summary",
+    says="DeepSpeed's communication logger",
     opens=re.compile(
         r"(?:[\w.-]+: )?(?:\[[^\]]{0,60}\] ){0,6}(?:rank=\d+ \| )?comm op: "
         r"|Comm\. Op +Message Size +Count|\s{8,}(?:0B|\d[\d.]* [KMGTPEZY]?B) +\d+ +\d+\.\d"

@@ -246,7 +246,7 @@ def _ended_by(line: Line) -> str:
 
 IMPORTER = Importer(
     name="imb",
-    says="Intel MPI Benchmarks: text",
+    says="Intel MPI Benchmarks",
     opens=re.compile(
         r"#\s+Intel ?\(R\) MPI Benchmark|# Benchmarking \w|# #processes = \d"
         r"| *(?:Group +)?#(?:bytes +#repetitions|repetitions +t_)"

@@ -258,7 +258,7 @@ def _shape(command: str) -> tuple[int | None, int | None]:
 
 IMPORTER = Importer(
     name="ml-engineering",
-    says="ml-engineering's all_reduce_bench.py (lines) and all_reduce_latency_comp.py",
+    says="ml-engineering's all_reduce_bench",
     opens=re.compile(
         r"The average bandwidth of all_reduce with |-{11} \d+x \d|-{11}trial-\d|(?:\S+ )?data size: \d"
         r"|\s*(?:algbw|busbw|algo throughput): \d"

@@ -292,7 +292,7 @@ def _apart(drafts: list[Draft], trials: str) -> list[Draft]:
 
 IMPORTER = Importer(
     name="torch-dist-bench",
-    says="ml-engineering's all_reduce_bench.py and torch-dist-bench.py (tables)",
+    says="ml-engineering's all_reduce_bench",
     opens=re.compile(
         r"The (?:average bandwidth of all_reduce over \d|average bandwidth and the per-call latency of \w"
         r"|\d+(?:\.\d+)?GiB payload bandwidth of \w)|\| payload |\| +busbw +\| +algbw +\|"

@@ -128,4 +128,4 @@ def _group(log: Log, operation: str, settings: str, ranks: int, nbytes: int) -> 
     return log.groups
 
 
-IMPORTER = Importer(name="mscclpp", says="mscclpp-test: JSON lines", opens=None, section=None, reads=read_line)
+IMPORTER = Importer(name="mscclpp", says="mscclpp-test", opens=None, section=None, reads=read_line)

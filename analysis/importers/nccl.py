@@ -49,6 +49,7 @@ TELLS = 0.5 * GIGA
 _INSIDE = re.compile(
     rf"\s\d{{1,18}} +\d{{1,18}} +(?:{'|'.join(DTYPES)})(?: +\w+)?(?: +-?\d+)? +\d+(?:\.\d+)? +\d+\.\d\d? ", re.ASCII
 )
+GAP = "the size does not follow from the head and the row before: read from here on as a table without a head"
 BEHIND = "other text stands before a row"
 _ELIDED = re.compile(r"[# ]*(?:\.\.\.|\[\.\.\.\])$")
 
@@ -140,7 +141,7 @@ class Table(Section):
         if found.size and self._rows and line.text == self._rows[-1][0].text:
             self.log.skip(line, "the line before it once more")
             return True
-        if not self._follows(found):
+        if not self._follows(line, found):
             return False
         if self._settings_size not in {None, found.size}:
             self._settings = ""
@@ -176,10 +177,12 @@ class Table(Section):
     def _grid(self) -> Grid | None:
         return self._head.grid or self._command.grid
 
-    def _follows(self, row: Parsed) -> bool:
+    def _follows(self, line: Line, row: Parsed) -> bool:
         """Return whether a row is of this run; what the head says is forgotten where the first row is not its first."""
         if self._new_place().take(row):
             return True
+        if not self._rows or row.size > self._rows[-1][1].size:
+            self.log.doubt(line, GAP)
         if self._rows:
             return False
         self._head, self._command, self._settings, self._whole = Head(), Command(), "", False
@@ -274,7 +277,7 @@ class Table(Section):
 _TYPES = "|".join(DTYPES)
 IMPORTER = Importer(
     name="nccl-tests",
-    says="nccl-tests and rccl-tests (text, CSV, JSON)",
+    says="nccl-tests",
     opens=re.compile(
         rf" *\d+(?: *, *| +)\d+(?: *, *| +)(?:{_TYPES})\b|{ANY}| *(?:{_ALGORITHM.pattern}|{_CUT.pattern})"
     ),

@@ -45,6 +45,12 @@ def give(log: Log, counted: Sequence[Counted], ranks: int | None, nodes: int | N
     if not told and least <= most and (ranks is None or least <= ranks <= most):
         settle(log, drafts, ranks=ranks, nodes=nodes, bounds=(least, most))
         return
+    if ranks is not None and not told:
+        stands = _of_the_head(drafts, ranks)
+        settle(log, drafts[:stands], ranks=ranks, nodes=nodes, bounds=(ranks, ranks))
+        counted, drafts = counted[stands:], drafts[stands:]
+        if not drafts:
+            return
     line = drafts[0].row.line
     if told or least > most:
         log.doubt(line, "the rows of this run are not all of the same number of ranks: each is taken for itself")
@@ -53,3 +59,18 @@ def give(log: Log, counted: Sequence[Counted], ranks: int | None, nodes: int | N
         log.doubt(line, f"{says}: each row is taken for itself")
     for one in counted:
         settle(log, [one.draft], ranks=one.times if told else None)
+
+
+def _of_the_head(drafts: Sequence[Draft], ranks: int) -> int:
+    """Return how many figures after a head are of its number of ranks, whatever some of them show.
+
+    Rows follow each other without a gap, so those before one that bears the head out, and none that does not, are its
+    own: a single bandwidth among them is odd. Those after the last such may be another run's.
+    """
+    bounds = [recovered([draft]) for draft in drafts]
+    others = {(least, most) for least, most in bounds if not least <= ranks <= most}
+    for index in range(len(bounds) - 1, -1, -1):
+        least, most = bounds[index]
+        if least <= ranks <= most and all(most < lower or upper < least for lower, upper in others):
+            return sum(draft.row.line <= drafts[index].row.line for draft in drafts)
+    return 0

@@ -227,7 +227,7 @@ _ROW = re.compile(
 )
 IMPORTER = Importer(
     name="rccl-tests",
-    says="rccl-tests' own CSV and JSON",
+    says="rccl-tests",
     opens=re.compile(f"{_HEAD.pattern}|{_ROW.pattern}"),
     section=Csv,
     reads=reads,

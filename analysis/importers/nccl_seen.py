@@ -91,4 +91,4 @@ def average_of(drafts: Sequence[Draft], text: str) -> str:
     slack = 1e-5 * printed.value  # six digits of it are printed
     if lower - slack <= printed.value <= upper + slack:
         return ""
-    return f"the average is printed as {text} GB/s, but the rows give {(lower + upper) / 2 / GIGA:.6g}"
+    return f"the average is printed as {text} GB/s, but the rows give {(lower + upper) / 2 / GIGA:.6g} GB/s"

@@ -249,7 +249,7 @@ def _number(label: str) -> int:
 
 IMPORTER = Importer(
     name="nvbandwidth",
-    says="nvbandwidth: text and --json",
+    says="nvbandwidth",
     opens=_OPENS,
     section=NvbandwidthSection,
     reads=read_report,

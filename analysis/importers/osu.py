@@ -256,11 +256,19 @@ class OsuSection(TableSection):
             if (last and size % last) or not _is_power_of_two(times):
                 return f"its size does not follow {last}: the suite doubles it"
             if times > 2 << refused and not elided and self._run is not None:
+                self._doubt_before_a_gap(last)
                 self._why = self._doubt_of(self._run.operation)
                 if self._why:
                     return self._why
         self._last, self._refused, self._elided = size, 0, False
         return ""
+
+    def _doubt_before_a_gap(self, size: int) -> None:
+        """Refuse the last row, of this size, where a row that is missing after it may have gone on in its line."""
+        if self._seen and _may_be_two(self._seen[-1].line.text, size):
+            self.log.skip(
+                self._seen.pop().line, "no row of the next size follows, and its last digits may be those of that size"
+            )
 
     @property
     def _run(self) -> Run | None:
@@ -285,7 +293,7 @@ class OsuSection(TableSection):
 
 IMPORTER = Importer(
     name="osu",
-    says="OSU micro-benchmarks, C and Python: text",
+    says="OSU micro-benchmarks and OMB-Py",
     opens=re.compile(
         rf"\s*{OPENS}|\s*#? ?(?:Size(?: \(B\))? {{3,}}|Overall\(us\) |(?:Avg )?Latency ?\(us\)|Datatype: MPI_)|{_ALONE}"
     ),

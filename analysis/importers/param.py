@@ -151,7 +151,7 @@ class ParamSection(Section):
 
 IMPORTER = Importer(
     name="param",
-    says="PARAM comms.py: tables of collectives, pairs of collectives, point to point, quantised",
+    says="PARAM comms",
     opens=re.compile(
         r"\s*COMMS-RES[-\s]|\s*(?:MPI|PARAM COMM) environment: \{|\s*backend: \w+ nw-stack: "
         r"|(?:Hello from Rank \d+: |\[')?\[Rank +\d+\] (?:host|allSizes)[: ]"

@@ -235,7 +235,7 @@ class PerftestSection(Section):
 
 IMPORTER = Importer(
     name="perftest",
-    says="perftest (ib_write_bw, ib_read_lat, ...): text, and JSON of --out_json",
+    says="perftest",
     opens=_OPENS,
     section=PerftestSection,
     reads=read_report,

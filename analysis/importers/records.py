@@ -12,7 +12,7 @@ from collmark.analysis.importers.row import Row
 from collmark.core.case import Case
 from collmark.core.dtype import DTYPES
 from collmark.core.errors import UsageError
-from collmark.core.numeral import counted
+from collmark.core.numeral import counted, listed
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Fabric, Placement, Tier
 from collmark.core.record import SCHEMA_VERSION, Check, Clock, Evidence, Imported, Record, Status
@@ -21,8 +21,8 @@ EVEN = "uniform"
 """Traffic of a ragged operation that a tool calls with equal counts."""
 MOST_LABEL = 64
 """Characters of a placement's label; what is longer in a log is no setting that somebody reads."""
-
-
+NO_OPERATION = " is no operation of collmark"
+"""End of the reason, whose beginning is the name."""
 ONE_EMPTY = "size 0 comes several times in a table: the first is stored"
 
 
@@ -84,7 +84,7 @@ def label_of(settings: str) -> str:
 
 _NEEDS: tuple[tuple[Callable[[Row], object], str], ...] = (
     (lambda row: row.operation, "the operation is not in the log: say --operation {either}"),
-    (lambda row: row.operation in OPERATIONS, "{row.operation} is no operation of collmark"),
+    (lambda row: row.operation in OPERATIONS, "{row.operation}" + NO_OPERATION),
     (lambda row: row.ranks is not None, "the number of ranks is not in the log: say --ranks"),
     (lambda row: row.nbytes is not None, "no size is printed"),
     (lambda row: row.nodes is not None, "the number of nodes is not in the log: say --nodes"),
@@ -177,6 +177,31 @@ def sort_rows(rows: Iterable[Row]) -> Sorted:
             passes[at] |= part
             at += 1
     return Sorted(passes=[list(one.values()) for one in passes], missing=missing)
+
+
+def uneven_words(passes: Sequence[Sequence[tuple[Row, Case]]], logs: int) -> str:
+    """Return which cases are in how many launches; empty where all are in all.
+
+    Parameters
+    ----------
+    passes : sequence of sequence of (Row, Case)
+        Launches.
+    logs : int
+        That they were read from: so many launches at least were meant.
+    """
+    found = [case for one in passes for _row, case in one]
+    times, named = Counter(case.key for case in found), {case.key: case for case in found}
+    of_count: dict[int, list[str]] = {}
+    for key, count in times.items():
+        of_count.setdefault(count, []).append(f"{named[key]} on {named[key].placement}")
+    most = max(len(passes), logs)
+    if of_count.keys() <= {most}:
+        return ""
+    words = [
+        f"{counted(len(own), 'case')} in {count} of {most} launches ({listed(list(dict.fromkeys(own)))})"
+        for count, own in sorted(of_count.items(), reverse=True)
+    ]
+    return f"launches differ in their cases: {'; '.join(words)}"
 
 
 def _cases(group: Sequence[Row], missing: Counter[str]) -> Iterator[tuple[Row, Case]]:

@@ -127,7 +127,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     name, says : str
-        Of the tool, and the formats that are read, for messages.
+        Of the tool, for programs and for people.
     opens : pattern
         Matched at the start of a cleaned line: it begins a run of this tool, or is part of its preamble or a row that
         tells by itself what it is. Tried only on lines that the present section does not take.

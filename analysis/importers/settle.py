@@ -22,6 +22,7 @@ RECOVERS = {"all_reduce": 2.0} | dict.fromkeys(
 )
 """The limit m of the bus factor m (n - 1) / n, for operations whose factor tells n."""
 PAIRS = {name for name, operation in OPERATIONS.items() if operation.pair}
+GIGA = 1e9
 SLACK = 1e-9  # of a bound: figures are computed in single or double precision before they are printed
 
 
@@ -185,9 +186,8 @@ def _finished(log: Log, draft: Draft, ranks: int | None, origin: RanksFrom | Non
         bus = Figure("", computed.value * factor, computed.lower * factor, computed.upper * factor)
     for name, printed, own in (("algorithm", draft.algorithm, computed), ("bus", draft.bus, bus)):
         if printed is not None and own is not None and not _overlap(printed, own):
-            log.doubt(
-                row.line, f"{name} bandwidth is printed as {printed.text}, but size and time give {own.value:.4g} B/s"
-            )
+            words = f"{name} bandwidth is printed as {printed.value / GIGA:.4g} GB/s, but size and time give"
+            log.doubt(row.line, f"{words} {own.value / GIGA:.4g} GB/s")
     return msgspec.structs.replace(
         row,
         ranks=ranks,

@@ -325,4 +325,4 @@ def _down(value: float) -> int:
     return int(value // 1) if value != float("inf") else -1
 
 
-IMPORTER = Importer(name="ucc_perftest", says="ucc_perftest, with and without -F", opens=_OPENS, section=UccSection)
+IMPORTER = Importer(name="ucc_perftest", says="ucc_perftest", opens=_OPENS, section=UccSection)

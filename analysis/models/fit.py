@@ -33,6 +33,11 @@ MOST_RMS = 0.25
 """Root mean square of log residuals above which a model does not describe the times (design.md section 7)."""
 
 
+LARGEST = 3
+"""Sizes at the large end at which a model must be seen to go along with the times, or 1/beta is not theirs."""
+MOST_OFF = 0.03
+"""Relative misfit, to one side at each of them, from which it does not: a plateau is to be right within as much."""
+
 MOST_LIMITED_RMS = 0.10
 """Misfit above which no limit of a parameter is given: it would rest on the model being right."""
 
@@ -235,6 +240,10 @@ def _fit(series: Series, usable: pd.DataFrame, cases: pd.DataFrame, left_out: in
     sizes = [int(nbytes) for nbytes in cases["nbytes"]]
     worst = int(np.argmax(np.abs(misfits_N)))
     smallest = usable[usable["nbytes"] == usable["nbytes"].min()].groupby("launch")["seconds"].median()
+    told = _told(choice, found, nbytes_N[inside_N], middle_N[inside_N], ratio)
+    if choice.model.slope:
+        missed = _missed(misfits_N[inside_N], (ends_2N / seconds_N)[:, inside_N])
+        told |= {name: weakened(told[name], missed) for name in ("beta", "asymptote", "half_size")}
     return Fit(
         series=series,
         model=choice.model.name,
@@ -253,8 +262,21 @@ def _fit(series: Series, usable: pd.DataFrame, cases: pd.DataFrame, left_out: in
         line_rms=_rms(line_N[inside_N]),
         worst=float(misfits_N[worst]),
         worst_at=sizes[worst],
-        **_told(choice, found, nbytes_N[inside_N], middle_N[inside_N], ratio),
+        **told,
     )
+
+
+def _missed(misfits_N: FloatArray, ends_2N: FloatArray) -> str:
+    """Return that the model runs beside the times of the largest sizes, in words; nothing where it does not.
+
+    Where the interval of a size, `ends_2N` over its time, holds the model, nothing is known to be missed.
+    """
+    own, ends = misfits_N[-LARGEST:], ends_2N[:, -LARGEST:]
+    is_held = (ends[0] * (1 + own) <= 1) & (ends[1] * (1 + own) >= 1)
+    if len(own) < LARGEST or is_held.any() or not ((own > MOST_OFF).all() or (own < -MOST_OFF).all()):
+        return ""
+    times = f"{1 + own.mean():.2f} times"
+    return f"no model describes the {LARGEST} largest sizes, which take {times} as long as this one says"
 
 
 def _rms(misfits: FloatArray) -> float:

@@ -86,6 +86,13 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True):
     is_muted: bool = False
     is_drawn: bool = False
 
+    @property
+    def kind(self) -> str:
+        """The classes of its cells, as the style sheet calls them."""
+        if self.is_drawn:
+            return "d"
+        return ("n i" if self.is_muted else "n") if self.is_number or self.is_muted else ""
+
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Rows under headings; the first cell of a row is its name.

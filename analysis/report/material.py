@@ -10,6 +10,8 @@ import pandas as pd
 
 from collmark.analysis.claims.finding import Finding
 from collmark.analysis.columns import SERIES, Series
+from collmark.analysis.compare.compare import Compared, compare
+from collmark.analysis.compare.side import Side
 from collmark.analysis.expected.share import Share, shares
 from collmark.analysis.expected.system import System
 from collmark.analysis.figures.drawn import with_fits
@@ -38,6 +40,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         Runs, in the order named.
     names : dict of str to str
         Short names of the runs, by the name of their folder.
+    table : DataFrame
+        Their frame: all else follows from it.
     drawn : DataFrame
         A row per measurement, as figures take it (:mod:`collmark.analysis.figures.drawn`).
     curves : dict of str to str
@@ -64,10 +68,13 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         Whether unstable records entered the fits.
     prior : str
         Name of a prior to set beside measurements; empty for none.
+    compared : Compared or None
+        All other runs against the first; None where no case is in both.
     """
 
     results: tuple[Results, ...]
     names: dict[str, str]
+    table: pd.DataFrame
     drawn: pd.DataFrame
     curves: dict[str, str]
     fits: Fits
@@ -81,11 +88,21 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     include_unstable: bool = False
     prior: str = ""
+    compared: Compared | None = None
 
     @property
     def cases(self) -> pd.DataFrame:
         """One row a case, in the order of the frame."""
         return self.drawn.drop_duplicates([*SERIES, "nbytes", "case"])
+
+    @property
+    def changes(self) -> Compared | None:
+        """The comparison with the first run, where the report is about it: half of its cases are in another."""
+        if self.compared is None:
+            return None
+        matched = max(len(one.comparisons) for one in self.compared.others)
+        own = self.cases["run"].eq(self.results[0].name).sum()
+        return self.compared if 2 * matched >= own else None
 
     @property
     def is_simulated(self) -> bool:
@@ -134,6 +151,7 @@ def gather(
     bare = Material(
         results=tuple(results),
         names=run_names([one.name for one in results]),
+        table=table,
         drawn=drawn,
         curves={_key(values[:-1]): values[-1] for values in named.itertuples(index=False)},
         fits=fits,
@@ -147,7 +165,17 @@ def gather(
         include_unstable=include_unstable,
         prior=prior,
     )
-    return _with_repetitions(bare)
+    return msgspec.structs.replace(_with_repetitions(bare), compared=_compared(bare))
+
+
+def _compared(material: Material) -> Compared | None:
+    if len(material.results) < 2:
+        return None
+    rows = material.table[material.table["sentinel"] == ""]
+    sides = [Side(name=material.names[one.name], results=(one,)) for one in material.results]
+    tables = [rows[rows["run"] == one.name] for one in material.results]
+    found = compare(sides[0], sides[1:], tables=tables, include_unstable=material.include_unstable)
+    return found if any(one.comparisons for one in found.others) else None
 
 
 def _key(values: Iterable[object]) -> str:

@@ -12,16 +12,20 @@ from collections.abc import Callable
 import msgspec
 import pandas as pd
 
-from collmark.analysis.claims.finding import Kind, Verdict
+from collmark.analysis.claims.finding import Finding, Verdict
 from collmark.analysis.columns import Series
-from collmark.analysis.figures.words import ABSENT, gigabytes, interval_words, microseconds, nbytes_words, percent
+from collmark.analysis.figures.words import ABSENT, gigabytes, interval_words, microseconds, percent
 from collmark.analysis.models.fit import Fit
 from collmark.analysis.models.quantity import Quantity
+from collmark.analysis.report.changes import changed
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.scatter import needed_launches
 from collmark.analysis.report.sure import Part, count_range, parts_of, records_of, sure
+from collmark.analysis.report.verdicts import by_records, reason_words, verdict_words
 from collmark.core.case import Buffers, Cadence, Form, Scheduling
 from collmark.core.disturbance import findings as disturbances
+from collmark.core.doctor.finding import Level
+from collmark.core.doctor.of_run import found_before
 from collmark.core.errors import one_line
 from collmark.core.marker import NO_MEASUREMENT, Marker, by_marker, said_before
 from collmark.core.record import Status
@@ -33,7 +37,6 @@ INSTEAD = {Marker.TEST: "with a GPU for each rank", Marker.EMULATED: "between ho
 WANTED = 0.05
 """Relative half-width that is good enough for most uses, as the default precision is."""
 VERBS: dict[Verdict, str] = {Verdict.FAILS: "fail", Verdict.INCONCLUSIVE: "inconclusive", Verdict.HOLDS: "hold"}
-MOST_RUNS = 3
 MOST_UNSTABLE = 0.2
 """Share of unstable records above which the run itself is the first thing to mend."""
 
@@ -44,7 +47,7 @@ class Sentences(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     found, sure, next : str
-        What was found, how sure that is, what to do; one to three sentences each.
+        What was found, how sure that is, what to do; a sentence each, which is read in seconds: the rest stands below.
     """
 
     found: str
@@ -74,46 +77,72 @@ def _found(material: Material) -> str:
         return "Nothing was measured: there is no record."
     if not material.drawn["seconds"].gt(0).any():
         return "No case has a time: every record failed, was wrong, or the clock saw no time pass."
-    runs = [one.name for one in material.results]
-    told = [words for run in runs if (words := _of_run(material, run))]
-    left = len(told) - MOST_RUNS
-    more = f" And {left} more run{'' if left == 1 else 's'}." if left > 0 else ""
-    return " ".join(told[:MOST_RUNS]) + more + _claims(material)
-
-
-def _of_run(material: Material, run: str) -> str:
-    fits = [fit for fit in material.fits.fits if fit.series.run == run]
-    name = f"{one_line(material.names[run])}: " if len(material.results) > 1 else ""
-    told = [fit for fit in fits if fit.describes and fit.asymptote is not None and fit.asymptote.value is not None]
+    decided = by_records(material.findings)
+    if material.changes is not None or decided:
+        return _verdicts(decided) if material.changes is None else changed(material.changes)
+    told = [fit for fit in material.fits.fits if fit.describes and fit.asymptote and fit.asymptote.value is not None]
     if not told:
-        return name + _unfitted(material, run, fits)
-    is_known = [fit for fit in told if fit.asymptote is not None and not fit.asymptote.weak]
-    first = min(is_known or told, key=lambda fit: len(_variant(fit.series)))
-    return name + _leading(first) + _range([fit for fit in told if _variant(fit.series) == _variant(first.series)])
+        return _unfitted(material)
+    first = _plainest(told)
+    kind = (_variant(first.series), first.series.marker)
+    alike = [fit for fit in told if (_variant(fit.series), fit.series.marker) == kind]
+    if len({fit.series.run for fit in alike}) > 1:
+        return _of_runs(material, alike)
+    name = f"{one_line(material.names[first.series.run])}: " if len(material.results) > 1 else ""
+    return name + _leading(first)
+
+
+def _verdicts(decided: list[Finding]) -> str:
+    """Return the worst of some verdicts with its reason, and how many there are of each."""
+    first, more = decided[0], len(decided) - 1
+    counts = Counter(one.verdict for one in decided)
+    others = ", ".join(f"{counts[verdict]} {verb}" for verdict, verb in VERBS.items() if counts[verdict])
+    rest = f" (of {len(decided)} verdicts by these records {others})" if more else ""
+    return f"{first.claim} {verdict_words(first)}: {reason_words(first)}{rest}."
+
+
+def _plainest(told: list[Fit]) -> Fit:
+    """Return the fit that speaks for others: of the plainest call, and well known where there is one."""
+    known = [fit for fit in told if fit.asymptote is not None and not fit.asymptote.weak]
+    return min(known or told, key=lambda fit: len(_variant(fit.series)))
+
+
+def _of_runs(material: Material, alike: list[Fit]) -> str:
+    """Return what several runs reach, from the least to the most."""
+    order = sorted(alike, key=lambda fit: fit.asymptote.value if fit.asymptote and fit.asymptote.value else 0.0)
+    ends = [
+        f"{quantity_words(gigabytes, fit.asymptote)} ({one_line(material.names[fit.series.run])}: "
+        f"{fit.series.operation}{_doubt(fit)})"
+        for fit in (order[0], order[-1])
+    ]
+    runs = len({fit.series.run for fit in alike})
+    said = f"{said_before(order[0].series.marker)}{runs} runs come near {' to '.join(ends)} GB/s of bus bandwidth"
+    return f"{said} at large sizes."
+
+
+def _doubt(fit: Fit) -> str:
+    return ", weakly known" if fit.asymptote is not None and fit.asymptote.weak else ""
 
 
 def _variant(series: Series | pd.Series) -> tuple[str, ...]:
     """Return in which respects figures are not those of the plainest call, in words."""
     return (
         *((str(series.cadence),) if series.cadence != Cadence.ISOLATED else ()),
-        *((f"{series.buffers} buffers",) if series.buffers != Buffers.SAME else ()),
+        *((f"{series.buffers} buffers",) if series.buffers not in {"", Buffers.SAME} else ()),
         *((str(series.form),) if series.form != Form.BLOCKING else ()),
         *(("",) if series.groups else ()),  # which is told where they are
     )
 
 
 def _leading(fit: Fit) -> str:
-    series, asymptote = fit.series, fit.asymptote
-    size = fit.half_size
-    half = "" if size is None or size.value is None else f", half of it at {nbytes_words(size.value, *_ends(size))}"
-    weak = f" (weakly known: {asymptote.weak})" if asymptote is not None and asymptote.weak else ""
+    series = fit.series
     where = "" if series.marker == Marker.SIMULATED else f" over {series.tier_words}"
     what = f"{said_before(series.marker)}{series.operation}{where}"
     variant = "".join(f", {words}" for words in _variant(series) if words)
     return (
         f"{what} ({series.backend}, {placement_words(series.placement)}{variant}{_group_words(series)}) takes "
         f"{quantity_words(microseconds, fit.smallest)} µs at {format_nbytes(fit.first)} and comes near "
-        f"{quantity_words(gigabytes, asymptote)} GB/s of bus bandwidth at large sizes{weak}{half}."
+        f"{quantity_words(gigabytes, fit.asymptote)} GB/s of bus bandwidth at large sizes{_doubt(fit)}."
     )
 
 
@@ -135,53 +164,28 @@ def placement_words(placement: str) -> str:
     return f"{words}, {label}" if label else words
 
 
-def _range(told: list[Fit]) -> str:
-    """Return what the other operations and tiers reach."""
-    if len({fit.series.operation for fit in told}) < 2:
-        return ""
-    order = sorted(told, key=lambda fit: fit.asymptote.value if fit.asymptote and fit.asymptote.value else 0.0)
-    is_one_tier = len({fit.series.tier_words for fit in told}) == 1
-    ends = [
-        f"{quantity_words(gigabytes, fit.asymptote)} "
-        f"({fit.series.operation}{'' if is_one_tier else f' over {fit.series.tier_words}'})"
-        for fit in (order[0], order[-1])
-    ]
-    return f" Over all operations the estimates run from {ends[0]} to {ends[1]} GB/s."
-
-
-def _unfitted(material: Material, run: str, fits: list[Fit]) -> str:
-    rows = material.cases
-    rows = rows[(rows["run"] == run) & (rows["center"] > 0)]
+def _unfitted(material: Material) -> str:
+    rows = material.cases[material.cases["center"] > 0]
     if rows.empty:
-        return "no case has a time."
+        return "No case has a time that can be believed."
     one = min((row for _index, row in rows.iterrows()), key=lambda row: len(_variant(row)))
     value = interval_words(microseconds, one["center"], one["center_lower"], one["center_upper"])
     size = f" at {format_nbytes(int(one['nbytes']))}" if one["nbytes"] else ""
     said = f"{said_before(one['marker'])}{one['operation']}"
+    name = f"{one_line(material.names[one['run']])}: " if len(material.results) > 1 else ""
     variant = "".join(f", {words}" for words in _variant(one) if words)
-    return f"{said} over {one['tier']}{variant} takes {value} µs{size}{_why(material, run, fits)}."
+    return f"{name}{said} over {one['tier']}{variant} takes {value} µs{size}{_why(material, one['run'])}."
 
 
-def _why(material: Material, run: str, fits: list[Fit]) -> str:
+def _why(material: Material, run: str) -> str:
     """Return why no bandwidth is told."""
+    fits = [fit for fit in material.fits.fits if fit.series.run == run]
     if any(fit.describes for fit in fits):
         return ""
     if fits:
         return "; no model describes its times"
     reasons = [refused.reason for refused in material.fits.refused if refused.series.run == run]
     return f"; no model was fitted: {one_line(reasons[0])}" if reasons else ""
-
-
-def _claims(material: Material) -> str:
-    """Return how many claims these records decide, and how."""
-    if not material.findings:
-        return ""
-    own = [f for f in material.findings if f.kind in (Kind.MEASURED, Kind.PROJECTED) and not f.marker]
-    counts: Counter[Verdict] = Counter(finding.verdict for finding in own)
-    if counts[Verdict.NO_DATA] == len(own):
-        return " No claim is decided by these records."
-    words = [f"{counts[verdict]} {verb}" for verdict, verb in VERBS.items() if counts[verdict]]
-    return f" Of the claims that records can decide: {', '.join(words)}."
 
 
 def _next(material: Material) -> str:
@@ -193,7 +197,7 @@ def _next(material: Material) -> str:
     advice = next(filter(None, (rule(material, part) for rule in _RULES)))
     tiers = {record.evidence.tier.value for record in records}
     if tiers <= set(LOCAL_TIERS):
-        advice += " Carry no figure over to a network: all ranks were on one machine."
+        advice += " Carry no figure over to a network: all ranks shared one machine."
     return advice
 
 
@@ -252,7 +256,17 @@ def _disturbed(material: Material, part: Part) -> str:
         if records
         for words in disturbances(run, records, include_unstable=material.include_unstable)
     ]
-    return f"Look at this first: {one_line(said[0])}." if said else ""
+    if not said:
+        return ""
+    what, _colon, figures = one_line(said[0]).partition(": ")
+    return f"Look at this first: {what}{' (see warnings)' if figures else ''}."
+
+
+def _examined(material: Material, _part: Part) -> str:
+    found = [
+        finding for one in material.results for finding in found_before(one.run) if finding.level is not Level.HINT
+    ]
+    return f"Look at this first, {one_line(str(found[0]))}." if found else ""
 
 
 def _wide(_material: Material, part: Part) -> str:
@@ -270,8 +284,8 @@ def _wide(_material: Material, part: Part) -> str:
             f"give half of them intervals of ±{percent(WANTED)} %; {wide}."
         )
     return (
-        f"For intervals of ±{percent(WANTED)} % in half of the cases take about {needed} launches, if they go on to "
-        f"differ as these did (--launches {needed}); {wide}."
+        f"For intervals of ±{percent(WANTED)} % in half of the cases take about {needed} launches "
+        f"(--launches {needed}); {wide}."
     )
 
 
@@ -291,5 +305,18 @@ def _quiet(_material: Material, part: Part) -> str:
     return "Nothing that was looked for disturbed these figures: use them within the sizes measured."
 
 
-_RULES = (_wrong, _failed, _tested, _scheduler, _single, _unstable, _disturbed, _wide, _misfit, _cliff, _quiet)
+_RULES = (
+    _wrong,
+    _failed,
+    _tested,
+    _scheduler,
+    _single,
+    _unstable,
+    _disturbed,
+    _wide,
+    _misfit,
+    _cliff,
+    _examined,
+    _quiet,
+)
 """What to do, the most pressing first; the first that has something to say speaks."""

@@ -66,36 +66,34 @@ def sure(material: Material) -> str:
     parts = parts_of(material)
     if not parts:
         return "There is nothing to be sure of."
-    return " ".join(f"{said_before(part.marker)}{' '.join(_of(part))}" for part in parts)
+    return " ".join(f"{said_before(part.marker)}{'; '.join(_of(part))}." for part in parts)
 
 
 def _of(part: Part) -> Iterator[str]:
     yield _statuses(part.marker, part.records)
     several = part.cases["launches"][part.cases["launches"] > 1]
     if part.scatter is None and not several.empty:
-        yield f"Intervals are 95 % over {count_range(several)} launches."
+        yield f"intervals are 95 % over {count_range(several)} launches"
     elif part.scatter is None:
-        yield "One launch: no interval, and nothing says what another would give."
+        yield "one launch: no interval"
     elif several.empty:
-        yield "No case has a time that can be believed in two launches: no interval."
+        yield "no case has a time that can be believed in two launches: no interval"
     else:
-        yield (
-            f"Intervals are 95 % over {count_range(several)} launches, which differ by "
-            f"{percent(part.scatter.between)} %; repetitions inside one differ by {percent(part.scatter.within)} % "
-            "(standard deviations, median over cases)."
-        )
+        # The standard deviation, in the median over cases: see Launches.
+        differ = f"which differ by {percent(part.scatter.between)} %"
+        yield f"intervals are 95 % over {count_range(several)} launches, {differ}"
     misfits = sorted(fit.rms for fit in part.fits if fit.beta is not None)
     if misfits:
         ends = dict.fromkeys(percent(rms) for rms in (misfits[0], misfits[-1]))
-        yield f"The models miss by {' to '.join(ends)} % (rms)."
+        yield f"models miss by {' to '.join(ends)} % (rms)"
 
 
 def _statuses(marker: str, records: Sequence[Record]) -> str:
     if marker == Marker.IMPORTED:
-        return f"{counted(len(records), 'figure')} of other tools, as their logs give them."
+        return f"{counted(len(records), 'figure')} of other tools, as their logs give them"
     counts = Counter(record.status for record in records)
     others = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status] and status != "converged")
-    return f"{counts[Status.CONVERGED]} of {len(records)} records converged" + (f" ({others})." if others else ".")
+    return f"{counts[Status.CONVERGED]} of {len(records)} records converged" + (f" ({others})" if others else "")
 
 
 def count_range(counts: pd.Series) -> str:

@@ -10,6 +10,7 @@ import functools
 import importlib.util
 import os
 import runpy
+import uuid
 from pathlib import Path
 
 import msgspec
@@ -20,10 +21,11 @@ NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE of cuda.h: the driver works, and shows n
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):
-    """One GPU: its name, and its memory in B."""
+    """One GPU: its name, its memory in B, and the name that no other has."""
 
     name: str
     memory: int
+    uuid: str = ""
 
 
 class Driver(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +69,13 @@ def _gpu(library: ctypes.CDLL, index: int) -> Gpu:
     library.cuDeviceGet(ctypes.byref(device), index)
     library.cuDeviceGetName(name, LONGEST_NAME, device)
     library.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
-    return Gpu(name=name.value.decode(errors="replace"), memory=memory.value)
+    return Gpu(name=name.value.decode(errors="replace"), memory=memory.value, uuid=_uuid(library, device))
+
+
+def _uuid(library: ctypes.CDLL, device: ctypes.c_int) -> str:
+    """Return a device's UUID as nvidia-smi writes it; empty where the driver has no such function."""
+    ask, value = getattr(library, "cuDeviceGetUuid_v2", None), (ctypes.c_ubyte * 16)()
+    return "" if ask is None or ask(value, device) else f"GPU-{uuid.UUID(bytes=bytes(value))}"
 
 
 def _words_of(library: ctypes.CDLL, code: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from collmark.bench import environment
-from collmark.bench.backends.torch_session import CAPABILITY, TorchSession, without_torch
+from collmark.bench.backends.torch_session import CAPABILITY, TorchSession, load_torch, without_torch
 from collmark.bench.session import Backend, World
 from collmark.core.placement import Tier
 from collmark.core.record import Evidence
@@ -63,4 +63,5 @@ GLOO = Backend(
     capability=msgspec.structs.replace(CAPABILITY, except_for={("avg", True): NO_AVERAGE}),
     missing=without_torch,
     open=GlooSession,
+    load=load_torch,
 )

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from collmark.bench.backends import slurm_pmi
 from collmark.bench.backends.mpi_calls import IN_PLACE, Call, Handles, Library, own_part, program_of
 from collmark.bench.rotation import spacing
 from collmark.bench.session import Backend, World
@@ -82,8 +83,8 @@ class MpiSession:
         found, version = self.mpi.COMM_WORLD.Get_size(), _version(self.mpi)
         if found != self.world.ranks:
             raise UnavailableError(
-                f"{version} counts {found} rank{'s' if found > 1 else ''}, {self.world.ranks} were started: their "
-                "launcher belongs to another MPI; use the mpiexec of this library"
+                f"{version} counts {found} rank{'s' if found > 1 else ''}, {self.world.ranks} were started: "
+                + (slurm_pmi.remedy(os.environ) or "their launcher belongs to another MPI; use this library's mpiexec")
             )
 
     def _make_timer(self, loop: NativeLoop | None) -> BlockTimer | None:
@@ -312,4 +313,12 @@ def _missing() -> str:
     return ""
 
 
-MPI = Backend(name="mpi", capability=CAPABILITY, missing=_missing, open=MpiSession, needs_mpiexec=True)
+MPI = Backend(
+    name="mpi",
+    capability=CAPABILITY,
+    missing=_missing,
+    open=MpiSession,
+    needs_mpiexec=True,
+    load=lambda plan: _import_mpi(plan.mpi_library),
+    remedy=lambda: slurm_pmi.remedy(os.environ),
+)

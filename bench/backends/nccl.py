@@ -19,7 +19,7 @@ import msgspec
 from collmark.bench.backends.cuda_driver import find_driver, missing_for, torch_cuda
 from collmark.bench.backends.gpu_seat import SHARED, choose_gpu, is_asked, shared_words, sharing_environment
 from collmark.bench.backends.torch_calls import QUEUED_CALLS
-from collmark.bench.backends.torch_session import CAPABILITY, TorchSession, without_torch
+from collmark.bench.backends.torch_session import CAPABILITY, TorchSession, load_torch, without_torch
 from collmark.bench.session import Backend, World
 from collmark.core.case import Buffers, Case, Device
 from collmark.core.dtype import DTYPES
@@ -183,5 +183,6 @@ NCCL = Backend(
     capability=msgspec.structs.replace(CAPABILITY, device=Device.CUDA, temperatures=(Buffers.SAME,)),
     missing=_missing,
     open=NcclSession,
+    load=load_torch,
     devices=_memories,
 )

@@ -18,6 +18,7 @@ from collmark.core.errors import UnavailableError
 from collmark.core.expansion import Capability
 from collmark.core.grouping import Group, groups_of
 from collmark.core.operation_table import OPERATIONS
+from collmark.core.plan import Plan
 from collmark.kernels.addition import add
 from collmark.kernels.buffer import HostBuffer, PayloadBuffer
 
@@ -40,6 +41,11 @@ ACKNOWLEDGEMENT = 4  # bytes after the last message of a stream
 def without_torch() -> str:
     """Return why torch cannot be used, with the remedy; empty where it is installed. Imports nothing."""
     return "" if importlib.util.find_spec("torch") else "torch is not installed: pip install 'collmark[torch]'"
+
+
+def load_torch(_plan: Plan) -> None:
+    """Import torch."""
+    import torch.distributed  # noqa: F401 - to have it done
 
 
 class TorchSession:

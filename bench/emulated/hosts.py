@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from collmark.bench.emulated.link import MTU, Counters, Network
@@ -22,14 +22,15 @@ PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "unshar
 END_SECONDS = 5.0
 WHOLE = ("--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 # Neighbour discovery of IPv6 would be counted as traffic. The last words answer whoever waits; then the process lasts
-# as long as its standard input.
-SWITCH = """
+# as long as its standard input. On a host it is the shell that stays, as the first process, which takes in orphans.
+START = """
 for kind in all default; do echo 1 2>/dev/null >/proc/sys/net/ipv6/conf/$kind/disable_ipv6; done
-ip link set lo up && echo ready && exec cat
+ip link set lo up && echo ready &&
 """
+SWITCH = f"{START} exec cat"
 HOST = f"""
 hostname "$1" && mount -t tmpfs tmpfs /dev/shm && mount -t sysfs sysfs /sys || exit
-{SWITCH}
+{START} cat; exit
 """
 COUNTED = {"sent": "tx_bytes", "packets_sent": "tx_packets", "received": "rx_bytes", "packets_received": "rx_packets"}
 
@@ -60,10 +61,21 @@ class Hosts:
     def __init__(self, stack: contextlib.ExitStack, count: int, networks: Sequence[Network]) -> None:
         self.count = count
         self.networks = {network.name: network for network in networks}
-        self._switch = _hold(stack, ("--net",), SWITCH)
-        self._pids = [_hold(stack, WHOLE, HOST, self.name(host)) for host in range(count)]
+        self._stack = stack
+        self._links = {(network.name, host): network.link for network in networks for host in range(count)}
+        self._switch = _hold(stack, ("--net",), SWITCH).pid
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
         for network in networks:
-            self._join(network)
+            bridge, address = self._bridge(network.name), self.switch_address(network.name)
+            self._at_switch(f"link add {bridge} type bridge", f"addr add {address}/24 dev {bridge}")
+        for host in range(count):
+            self.boot(host)
+        self._at_switch(*(f"link set {self._bridge(name)} up" for name in self.networks))
+
+    @property
+    def pids(self) -> list[int]:
+        """Processes that hold the hosts and, last, the switch."""
+        return [*(process.pid for process in self._processes.values()), self._switch]
 
     def name(self, host: int) -> str:
         """Return the host name of a host."""
@@ -82,7 +94,7 @@ class Hosts:
 
     def words(self, host: int) -> tuple[str, ...]:
         """Return how a command line begins that runs on a host, in the working folder of this process."""
-        pid = self._pids[host]
+        pid = self._processes[host].pid
         spaces = ("--mount", "--uts", "--ipc", "--net", f"--pid=/proc/{pid}/ns/pid_for_children")
         return ("nsenter", "--target", str(pid), *spaces, "env", f"--chdir={Path.cwd()}")
 
@@ -96,32 +108,46 @@ class Hosts:
         texts = [_output([*self.words(host), "cat", *files]) for host in range(self.count)]
         return tuple(Counters(**dict(zip(COUNTED, map(int, text.split()), strict=True))) for text in texts)
 
-    def shape(self, network: Network) -> None:
-        """Give a network of this name another link."""
-        self.networks[network.name] = network
-        rule = f"root {network.link.discipline}"
-        at_switch = [f"qdisc replace dev {self._port(network.name, host)} {rule}" for host in range(self.count)]
-        _batch([*self.switch_words(), "tc"], at_switch)
-        for host in range(self.count):
-            _batch([*self.words(host), "tc"], [f"qdisc replace dev {network.name} {rule}"])
+    def boot(self, host: int) -> None:
+        """Make a host, or make it anew once it has crashed, and plug it into all networks."""
+        self._processes[host] = process = _hold(self._stack, WHOLE, HOST, self.name(host))
+        for name in self.networks:
+            port = self._port(name, host)
+            pair = f"link add {port} mtu {MTU} type veth peer name {name} mtu {MTU} netns {process.pid}"
+            self._at_switch(pair, f"link set {port} master {self._bridge(name)} up")
+            own = [f"addr add {self.address(name, host)}/24 dev {name}", f"link set {name} up"]
+            _batch([*self.words(host), "ip"], own)
+            self._shape(name, host)
+
+    def _at_switch(self, *lines: str) -> None:
+        _batch([*self.switch_words(), "ip"], lines)
+
+    def crash(self, host: int) -> None:
+        """Turn a host off: its first process is killed, and so all others at once."""
+        self._processes[host].kill()
+        self._processes[host].wait(END_SECONDS)
+        for name in self.networks:
+            with contextlib.suppress(UnavailableError):  # the kernel takes its links away, sooner or later
+                self._at_switch(f"link del {self._port(name, host)}")
+
+    def shape(self, network: Network, hosts: Iterable[int] | None = None) -> None:
+        """Give a network of this name, or the links of some of its hosts, another rate."""
+        if hosts is None:
+            self.networks[network.name] = network
+        for host in range(self.count) if hosts is None else hosts:
+            self._links[network.name, host] = network.link
+            self._shape(network.name, host)
+
+    def _shape(self, name: str, host: int) -> None:
+        rule = f"root {self._links[name, host].discipline}"
+        _batch([*self.switch_words(), "tc"], [f"qdisc replace dev {self._port(name, host)} {rule}"])
+        _batch([*self.words(host), "tc"], [f"qdisc replace dev {name} {rule}"])
 
     def _port(self, network: str, host: int) -> str:
         return f"{network}{host}"
 
-    def _join(self, network: Network) -> None:
-        name, bridge = network.name, f"{network.name}br"
-        lines = [f"link add {bridge} type bridge", f"addr add {self.switch_address(name)}/24 dev {bridge}"]
-        for host, pid in enumerate(self._pids):
-            port = self._port(name, host)
-            lines += [
-                f"link add {port} mtu {MTU} type veth peer name {name} mtu {MTU} netns {pid}",
-                f"link set {port} master {bridge} up",
-            ]
-        _batch([*self.switch_words(), "ip"], [*lines, f"link set {bridge} up"])
-        for host in range(self.count):
-            own = [f"addr add {self.address(name, host)}/24 dev {name}", f"link set {name} up"]
-            _batch([*self.words(host), "ip"], own)
-        self.shape(network)
+    def _bridge(self, network: str) -> str:
+        return f"{network}br"
 
 
 @contextlib.contextmanager
@@ -140,8 +166,8 @@ def emulated_hosts(count: int, networks: Sequence[Network]) -> Iterator[Hosts]:
         yield Hosts(stack, count, networks)
 
 
-def _hold(stack: contextlib.ExitStack, spaces: Sequence[str], script: str, *words: str) -> int:
-    """Start the process that holds namespaces, to be ended with the stack, and return its pid."""
+def _hold(stack: contextlib.ExitStack, spaces: Sequence[str], script: str, *words: str) -> subprocess.Popen[bytes]:
+    """Start the process that holds namespaces, to be ended with the stack."""
     process = subprocess.Popen(
         ["unshare", *spaces, "sh", "-c", script, "sh", *words],
         stdin=subprocess.PIPE,
@@ -156,7 +182,7 @@ def _hold(stack: contextlib.ExitStack, spaces: Sequence[str], script: str, *word
         process.kill()
         said = process.stderr.read().decode(errors="replace").strip()
         raise UnavailableError(f"namespaces cannot be made here: {one_line(said) or 'unshare says nothing'}")
-    return process.pid
+    return process
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -47,6 +47,11 @@ class Joined(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     job: str
 
+    @property
+    def speaks_up(self) -> bool:
+        """Whether this rank tells the user that rank 0 is lost: one on each host, however many there are."""
+        return self.local_rank == 0 or self.rank == self.local_rank == 1
+
 
 def detect(environ: Mapping[str, str], parent: str) -> Joined | None:
     """Return the process set this process belongs to, or None where nobody started several.
@@ -122,8 +127,6 @@ def _checked(joined: Joined) -> Joined:
         raise UnavailableError(
             f"{joined.launcher} says rank {joined.rank} of {joined.ranks}: these are variables of another launch"
         )
-    if joined.ranks % joined.nodes:
-        raise UnavailableError(f"{joined.ranks} ranks on {joined.nodes} nodes: collmark needs equally many on each")
     try:
         joined.host.encode("idna")  # as a socket does
     except UnicodeError as error:
@@ -202,6 +205,8 @@ def _open_mpi(environ: Mapping[str, str]) -> Joined | None:
 def _pmi(environ: Mapping[str, str]) -> Joined | None:
     if "PMI_RANK" not in environ:
         return None
+    if "MPI_LOCALNRANKS" not in environ and environ["PMI_RANK"] == environ.get("SLURM_PROCID"):
+        return _srun(environ)  # srun --mpi=pmi2: only its own variables tell which ranks share a node
     rank, ranks = _number(environ, "PMI_RANK"), _number(environ, "PMI_SIZE", least=1)
     local_ranks = _number(environ, "MPI_LOCALNRANKS", ranks, least=1)
     nodes = _nodes(ranks, local_ranks)

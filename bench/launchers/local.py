@@ -25,6 +25,7 @@ from collmark.bench.runner import Finished
 from collmark.bench.watchdog import (
     BEAT,
     END_SECONDS,
+    LAST_CASE,
     LEAST_SILENCE,
     LOST_STATUS,
     PERIOD,
@@ -78,6 +79,8 @@ class LocalLaunch:
         self._keep = keep
         self._ranks: list[RankHandle] = []
         self._is_stopping: Callable[[], bool] = lambda: False
+        self._is_ending: Callable[[], bool] = lambda: False
+        self._has_told_to_end = False
         self._heart = _Heart(self._ranks)
         self._silence = start_patience(job.plan.timeout)
         self._heard = self._over_at = 0.0
@@ -89,7 +92,12 @@ class LocalLaunch:
         self._outcome: Outcome | None = None
         self._stopping_since: float | None = None
 
-    def run(self, emit: Callable[[PipedEvent], None], is_stopping: Callable[[], bool]) -> None:
+    def run(
+        self,
+        emit: Callable[[PipedEvent], None],
+        is_stopping: Callable[[], bool],
+        is_ending: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Emit what happens until the launch is over; no process is left when this returns or raises.
 
         Raises
@@ -97,14 +105,14 @@ class LocalLaunch:
         MeasurementError, UnavailableError, UsageError
             If a rank was lost, or could not start.
         InterruptedRunError
-            If a stop was asked for.
+            If a stop was asked for, or no further case.
         """
-        if is_stopping():
+        if is_stopping() or is_ending():
             raise InterruptedRunError("stopped before the launch began")
-        self._is_stopping = is_stopping
+        self._is_stopping, self._is_ending = is_stopping, is_ending
         try:
             self._spawn()
-            self._watch(emit, is_stopping)
+            self._watch(emit)
             self._conclude()
         finally:
             self._end_all()
@@ -156,7 +164,7 @@ class LocalLaunch:
             events=write_end if leads else -1,
         )
 
-    def _watch(self, emit: Callable[[PipedEvent], None], is_stopping: Callable[[], bool]) -> None:
+    def _watch(self, emit: Callable[[PipedEvent], None]) -> None:
         os.set_blocking(self._events, False)
         with selectors.DefaultSelector() as selector:
             selector.register(self._events, selectors.EVENT_READ)
@@ -167,7 +175,10 @@ class LocalLaunch:
                     selector.unregister(self._events)  # rank 0 has gone
                 if is_owing:
                     self._tell_all(b"")
-                if is_stopping() and self._stopping_since is None:
+                if self._is_ending() and not self._has_told_to_end:
+                    self._has_told_to_end = True
+                    self._tell_all(LAST_CASE)
+                if self._is_stopping() and self._stopping_since is None:
                     self._stopping_since = time.monotonic()
                     self._tell_all(STOP)
                 if self._must_end(now):
@@ -250,7 +261,7 @@ class LocalLaunch:
         """Raise what the end of the ranks means."""
         if self._outcome in (Outcome.COMPLETE, Outcome.BUDGET):
             return  # nothing that happened afterwards, a stop included, has cost anything
-        if self._stopping_since is not None:
+        if self._stopping_since is not None or self._outcome is Outcome.INTERRUPTED:
             raise InterruptedRunError("stopped")
         killed = self._killed()
         if killed:

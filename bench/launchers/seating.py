@@ -12,13 +12,15 @@ from collections.abc import Callable
 import msgspec
 
 from collmark.bench import environment
-from collmark.bench.control import COMMANDS, PULSES, TURN_AWAY_SECONDS
+from collmark.bench.control import TURN_AWAY_SECONDS
 from collmark.bench.event import PipedEvent
 from collmark.bench.group import hello_of
 from collmark.bench.handshake import Reception, TurnedAwayError, join
 from collmark.bench.job import Job, Seat
 from collmark.bench.launchers.joined import LOOPBACK, Joined
 from collmark.bench.lead import follow, lead
+from collmark.bench.relay import COMMANDS, PULSES
+from collmark.bench.stops import Stops
 from collmark.bench.watchdog import (
     LOST_STATUS,
     MISSING_STATUS,
@@ -27,6 +29,7 @@ from collmark.bench.watchdog import (
     USAGE_STATUS,
     Loss,
     Watchdog,
+    is_about_hub,
 )
 from collmark.core.errors import (
     CollmarkError,
@@ -107,11 +110,19 @@ def _listen(host: str, port: int, nodes: int, backlog: int) -> socket.socket:
 
 def turn_away(joined: Joined, error: CollmarkError) -> None:
     """Tell the other ranks that rank 0 cannot begin, so that they do not wait for it and end with its status."""
-    seat = seat_of(joined, TURN_AWAY_SECONDS)
+    _send_home(joined, f"rank 0 cannot begin: {error}", status_of(error), TURN_AWAY_SECONDS)
+
+
+def send_home(joined: Joined, words: str, timeout: float) -> None:
+    """Tell the other ranks, as they come, that there is nothing to do; time-outs as in a launch."""
+    _send_home(joined, words, 0, JOIN_FACTOR * timeout)
+
+
+def _send_home(joined: Joined, words: str, status: int, seconds: float) -> None:
+    seat = seat_of(joined, seconds)
     with contextlib.suppress(UnavailableError, OSError):
         reception = Reception(open_listener(seat, joined.nodes), seat.secret)
-        words = f"rank 0 cannot begin: {error}"
-        reception.refuse_all(words, TURN_AWAY_SECONDS, joined.ranks - 1, status_of(error))
+        reception.refuse_all(words, seconds, joined.ranks - 1, status)
         reception.close()
 
 
@@ -141,6 +152,7 @@ def be_rank(
     emit: Callable[[PipedEvent], None],
     signalled: Callable[[], int],
     on_fault: Callable[[str], None],
+    is_ending: Callable[[], bool] = lambda: False,
 ) -> None:
     """Be one rank of a joined launch; only rank 0 emits events.
 
@@ -154,6 +166,8 @@ def be_rank(
         Number of the signal that asks this process to stop; 0 while there is none.
     on_fault : callable
         Receives one line before the watchdog ends this process.
+    is_ending : callable
+        Whether no further case is to be measured.
 
     Raises
     ------
@@ -164,8 +178,9 @@ def be_rank(
     leads = seat.rank == 0
 
     def on_loss(loss: Loss) -> None:
-        if leads or not loss.told:
-            on_fault(loss.text)  # what rank 0 has told us it has told the user as well
+        # Whatever else happens rank 0 hears of, and tells the user.
+        if leads or (not loss.told and is_about_hub(loss.text) and joined.speaks_up):
+            on_fault(loss.text)
 
     watchdog = Watchdog(job.plan.timeout, on_loss)
     watchdog.watch_signals(signalled, STOP_SECONDS if leads else STOP_SECONDS + 1)
@@ -173,7 +188,8 @@ def be_rank(
         if leads:
             listener = open_listener(seat, joined.nodes)
             watchdog.start()
-            lead(job, seat, listener, watchdog, emit, lambda: signalled() != 0)
+            stops = Stops(now=lambda: signalled() != 0, after_case=is_ending)
+            lead(job, seat, listener, watchdog, emit, stops)
         else:
             watchdog.start()
             follow(job, seat, watchdog)

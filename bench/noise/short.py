@@ -11,8 +11,8 @@ import numpy as np
 
 from collmark.bench.noise.gaps import watch_window
 from collmark.bench.noise.system import switches, throttled
+from collmark.core.host_noise import HostNoise
 from collmark.core.noise import GAP, LONG
-from collmark.core.record import HostNoise
 from collmark.core.units import MIB, NANOSECONDS_PER_SECOND, BytesPerSecond, NBytes, Seconds
 from collmark.kernels.addition import Adder, add, additions
 from collmark.kernels.noise import PythonProbe, load_native

@@ -12,12 +12,18 @@ from collmark.bench.job import Job
 from collmark.bench.lead import clock_seconds, describe_launch, measure_all
 from collmark.bench.simulation.spec import read_simulation
 from collmark.bench.simulation.team import CACHE, SimulatedTeam
+from collmark.bench.stops import Stops
 from collmark.core.errors import InterruptedRunError
 from collmark.core.record import Host, Outcome, Timer
 from collmark.core.store import RunFolder
 
 
-def simulate_launch(job: Job, emit: Callable[[PipedEvent], None], is_stopping: Callable[[], bool]) -> None:
+def simulate_launch(
+    job: Job,
+    emit: Callable[[PipedEvent], None],
+    is_stopping: Callable[[], bool],
+    is_ending: Callable[[], bool] = lambda: False,
+) -> None:
     """Carry out a launch in virtual time; budgets are virtual seconds."""
     simulation = read_simulation(job.plan.simulation)
     nodes, ranks = job.placement.nodes, job.placement.ranks
@@ -39,7 +45,8 @@ def simulate_launch(job: Job, emit: Callable[[PipedEvent], None], is_stopping: C
     emit(LaunchStarted(launch=launch, cases=len(job.cases)))
     team.common.settle(clock_seconds(job), simulation.tick)
     try:
-        outcome = measure_all(team, job, folder, launch, budget=job.budget, emit=emit, is_stopping=is_stopping)
+        stops = Stops(now=is_stopping, after_case=is_ending)
+        outcome = measure_all(team, job, folder, launch, budget=job.budget, emit=emit, stops=stops)
     except InterruptedRunError:
         emit(LaunchEnded(launch=job.launch, outcome=Outcome.INTERRUPTED))
         raise

@@ -20,9 +20,10 @@ from tests.bench.gloo_contest import TIMEOUT, Contest, Layers, Terms
 from collmark.bench import scheduling
 from collmark.bench.backends.gloo import GlooSession
 from collmark.bench.common_clock import one_clock
-from collmark.bench.control import Hub, Spoke
+from collmark.bench.control import Hub
 from collmark.bench.group import Group, hello_of
 from collmark.bench.job import Seat
+from collmark.bench.spoke import Spoke
 from collmark.bench.team import Starts, spin_until
 from collmark.bench.watchdog import LOST_STATUS, Watchdog
 from collmark.core.case import Scheduling
@@ -68,7 +69,7 @@ def lead(task: Task, watchdog: Watchdog) -> None:
 def follow(task: Task, watchdog: Watchdog) -> None:
     """Be any other rank."""
     spoke = Spoke(list(task.seat.addresses), task.seat.secret, hello_of(task.seat), TIMEOUT)
-    watchdog.watch_peer(spoke.pulses, "rank 0")
+    watchdog.watch_peer(*spoke.watched[0])
     session = _open(task, watchdog, lambda _value: spoke.receive())
 
     def await_start(timeout: float) -> None:

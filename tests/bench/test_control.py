@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from collmark.bench.common_clock import CommonClock
-from collmark.bench.control import COMMANDS, PULSES, Hub, Spoke
+from collmark.bench.control import Hub
 from collmark.bench.handshake import Hello, join, proof, receive_exactly, receive_frame, send_frame
+from collmark.bench.relay import COMMANDS, PULSES
+from collmark.bench.spoke import Spoke
 from collmark.bench.team import Starts, spin_until
 from collmark.bench.watchdog import Watchdog
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError

@@ -108,6 +108,14 @@ def test_srun() -> None:
     assert joined.job == "17.2"
 
 
+def test_one_rank_on_each_host_says_that_rank_0_is_lost() -> None:
+    def speaks(rank: int) -> bool:
+        joined = found({**SRUN, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank % 2)})
+        return joined.speaks_up
+
+    assert [rank for rank in range(1, 4) if speaks(rank)] == [1, 2]
+
+
 def test_a_batch_script_without_srun_is_one_process() -> None:
     assert detect(BATCH, "slurm_script") is None
 
@@ -185,9 +193,9 @@ def test_srun_knows_better_than_variables_that_a_script_has_set() -> None:
     assert found({**alone, "RANK": "1", "WORLD_SIZE": "2"}).rank == 1
 
 
-def test_unequal_nodes_are_refused() -> None:
-    with pytest.raises(UnavailableError, match="5 ranks on 2 nodes"):
-        detect({**SRUN, "SLURM_STEP_NUM_TASKS": "5"}, "")
+def test_srun_with_pmi2_which_does_not_tell_the_ranks_of_a_node() -> None:
+    joined = found({**SRUN, "PMI_RANK": "3", "PMI_SIZE": "4"})
+    assert place(joined) == ("srun", 3, 4, 1, 2, "node-03")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from tests.bench.scripted import BARRIER, CASE, OVERHEAD, RIGHT, TERMS, WRONG, ScriptedTeam, measured, noisy
 
-from collmark.bench.measurement import Measurement, Progress
+from collmark.bench import measurement
+from collmark.bench.measurement import STAMP_NBYTES, Measurement, Progress
 from collmark.bench.rotation import LEAST
 from collmark.core.case import Buffers
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
@@ -216,6 +217,14 @@ def test_a_stop_is_heard_between_blocks() -> None:
         measured(team, budget=100.0, terms=strict, is_stopping=is_stopping)
     assert team.time - 101 < 1
     assert team.log[-1] == "release"
+
+
+def test_a_series_ends_where_the_stamps_of_all_ranks_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measurement, "MOST_STAMPS", 2 * STAMP_NBYTES * 70)
+    team = ScriptedTeam(noisy(1e-3, 0.3))
+    record = measured(team, budget=100.0, terms=msgspec.structs.replace(TERMS, precision=0.0005)).record
+    assert record.timing is not None
+    assert (record.timing.repetitions, record.status) == (70, Status.BUDGET)
 
 
 def test_blocks_are_short_enough_to_be_heard() -> None:

@@ -23,6 +23,7 @@ from collmark.bench.runner import (
 )
 from collmark.bench.simulation.spec import Simulation
 from collmark.bench.simulation.team import SimulatedTeam
+from collmark.bench.stops import Stops
 from collmark.core.case import Case, companies
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
 from collmark.core.grouping import Company, groups_of
@@ -153,8 +154,9 @@ class Bench:
                 return getattr(team, name)
 
         terms = Terms(launch=launch, precision=self.plan.precision, timeout=30.0, tick=self.simulation.tick)
-        options = {"is_stopping": lambda: False, "report": lambda _progress: None} | options
-        return run_launch(Watched(), cases, self.plan, terms, Writer(self.folder, launch, 0), budget=budget, **options)
+        given: dict[str, Any] = {"stops": Stops(), "report": lambda _progress: None} | options
+        writer = given.pop("writer", None) or Writer(self.folder, launch, 0)
+        return run_launch(Watched(), cases, self.plan, terms, writer, budget=budget, **given)
 
     def records(self, **options: Any) -> list[Record]:  # noqa: ANN401 - passed on
         return [event.record for event in self.events(**options) if isinstance(event, Finished)]
@@ -257,11 +259,31 @@ def test_a_sentinel_takes_a_share_of_what_a_case_may(tmp_path: Path) -> None:
 
 def test_a_stop_keeps_what_is_finished(bench: Bench) -> None:
     finished: list[Finished | BudgetSpent] = []
-    events = bench.events(is_stopping=lambda: len(finished) >= 3)
+    events = bench.events(stops=Stops(now=lambda: len(finished) >= 3))
     with pytest.raises(InterruptedRunError):
         finished.extend(events)
     assert len(finished) == 3
     assert len(list(bench.folder.records())) == 3
+
+
+def test_an_end_after_the_case_keeps_that_case_too(bench: Bench) -> None:
+    bound: list[Case] = []
+    bench.on_bind = bound.append
+    with pytest.raises(InterruptedRunError, match="ended after a case"):
+        bench.records(stops=Stops(after_case=lambda: len(bound) >= 3))
+    assert [record.case for record in bench.folder.records()] == bound
+    assert len(bound) == 3
+
+
+@pytest.mark.parametrize("there", [0, 1, 4, len(CASES) + 2])
+def test_what_earlier_processes_of_a_launch_have_written_is_left_out_and_the_rest_keeps_its_order(
+    tmp_path: Path, there: int
+) -> None:
+    (tmp_path / "whole").mkdir()
+    whole = [(record.case.key, record.sentinel or "") for record in Bench(tmp_path / "whole").records()]
+    bench = Bench(tmp_path)
+    rest = bench.records(writer=Writer(bench.folder, 1, 0, whole[:there]))
+    assert [(record.case.key, record.sentinel or "") for record in rest] == whole[there:]
 
 
 def test_a_lost_rank_keeps_what_is_finished(tmp_path: Path) -> None:
@@ -298,7 +320,7 @@ def test_groups_at_once_are_one_place_in_the_order_and_a_record_each(tmp_path: P
     terms = Terms(launch=1, precision=0.05, timeout=30.0, tick=1e-9)
     # A launch that was broken off wants the second group only: the first is measured with it, for its company.
     events = run_launch(
-        team, together[1:], bench.plan, terms, Writer(bench.folder, 1, 0), budget=10.0, is_stopping=lambda: False,
+        team, together[1:], bench.plan, terms, Writer(bench.folder, 1, 0), budget=10.0, stops=Stops(),
         report=lambda _progress: None,
     )  # fmt: skip
     records = [event.record for event in events if isinstance(event, Finished)]
@@ -313,7 +335,7 @@ def test_the_sentinel_is_one_case_though_its_groups_are_measured_at_once(tmp_pat
     terms = Terms(launch=1, precision=0.05, timeout=30.0, tick=1e-9)
     events = run_launch(
         SimulatedTeam(bench.simulation, 4, 1), together, bench.plan, terms, Writer(bench.folder, 1, 0), budget=10.0,
-        is_stopping=lambda: False, report=lambda _progress: None,
+        stops=Stops(), report=lambda _progress: None,
     )  # fmt: skip
     records = [event.record for event in events if isinstance(event, Finished)]
     assert len({record.case.key for record in records if record.sentinel is not None}) == 1

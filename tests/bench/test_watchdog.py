@@ -175,6 +175,20 @@ def test_last_words_of_a_peer_are_passed_on_with_their_status() -> None:
     assert (status, said) == (3, "rank 1 (here): torch is not installed True")
 
 
+def test_what_a_peer_only_passes_on_keeps_the_name_of_who_said_it() -> None:
+    for words, said in (
+        ("rank 40 (there) is gone", "rank 40 (there) is gone True"),
+        ("rank 0 is gone", "rank 1 (here): rank 0 is gone True"),
+    ):
+        body = f"""
+        dog.watch_peer(one, "rank 1 (here)")
+        dog.start()
+        other.send(b"!004{words}\\n")
+        hang()
+        """
+        assert outcome(body)[:2] == (4, said)
+
+
 def test_half_of_last_words_are_taken_when_the_peer_has_gone() -> None:
     status, said, _ = outcome(
         """

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from tests.prove.modes_draws import distribution
 
-from collmark.cli.conclusion import next_command, program, resume_command
+from collmark.cli.conclusion import next_command, resume_command
+from collmark.cli.grammar import program
 
 RUN = (
     "run",

@@ -13,13 +13,14 @@ from tests.analysis.report.conftest import with_launches
 
 from collmark.analysis.costs.index import ALGORITHMS
 from collmark.analysis.results import Results
-from collmark.core.record import HostNoise, Record
+from collmark.core.host_noise import HostNoise
+from collmark.core.record import Record
 from collmark.core.store import RunFolder, Writer
 
 GAMMA = 4e-11  # s/B
 
 
-def ring(ranks: Sequence[int] = (2, 4, 6, 8), gamma: float = 0.0) -> list[Record]:
+def ring(ranks: Sequence[int] = (2, 4, 6, 8), gamma: float = 0.0, backend: str = "gloo") -> list[Record]:
     """Return records of rings: 3 us a message and 2 us besides, 10 GB/s."""
     row = ALGORITHMS["all_reduce/ring"]
     return [
@@ -30,6 +31,7 @@ def ring(ranks: Sequence[int] = (2, 4, 6, 8), gamma: float = 0.0) -> list[Record
             alpha=2e-6 + row.terms(count).alpha * 3e-6,
             beta=1e-10 + row.bus_terms(count).gamma * gamma,
             sizes=SIZES,
+            of_case={"backend": backend},
         )
     ]
 
@@ -132,7 +134,7 @@ def test_a_cliff_does_not_hide_what_a_message_costs(cli: Callable[..., Any], run
 
 
 def test_the_prior_stands_beside_and_is_called_so(cli: Callable[..., Any], run: Callable[..., str]) -> None:
-    result = cli("fit", run(ring((8,))), "--prior", "nccl:HOPPER")
+    result = cli("fit", run(ring((8,), backend="nccl")), "--prior", "nccl:HOPPER")
     words = " ".join(result.out.split())
     assert "NCCL's own model, a prior (nccl:HOPPER), beside" in words
     assert "ring/LL" in words
@@ -140,7 +142,7 @@ def test_the_prior_stands_beside_and_is_called_so(cli: Callable[..., Any], run: 
 
 
 def test_a_report_draws_the_prior_where_it_is_asked_for(cli: Callable[..., Any], run: Callable[..., str]) -> None:
-    path = run(ring((8,)))
+    path = run(ring((8,), backend="nccl"))
     cli("report", path, "-o", "without.html")
     cli("report", path, "--prior", "nccl:HOPPER", "-o", "with.html")
     without, beside = (Path(name).read_text(encoding="utf-8") for name in ("without.html", "with.html"))
@@ -153,9 +155,11 @@ def test_a_report_draws_the_prior_where_it_is_asked_for(cli: Callable[..., Any],
     assert "must be nccl:GENERATION" in wrong.err
 
 
-def test_a_prior_beside_nothing_says_why(cli: Callable[..., Any], run: Callable[..., str]) -> None:
-    path = run(curve("ping_pong"))
-    why = "note: --prior nccl:HOPPER: NCCL's own model has all_reduce, all_gather, "
+@pytest.mark.parametrize("operation", ["ping_pong", "all_reduce"])
+def test_a_prior_beside_nothing_says_why(cli: Callable[..., Any], run: Callable[..., str], operation: str) -> None:
+    """gloo's all_reduce is another software's: NCCL's model says nothing of it."""
+    path = run(curve(operation))
+    why = "note: --prior nccl:HOPPER: NCCL's own model speaks of NCCL alone, of all_reduce, all_gather, "
     said = cli("fit", path, "--prior", "nccl:HOPPER")
     assert why in " ".join(said.err.split())
     assert "NCCL" not in cli("fit", path).err

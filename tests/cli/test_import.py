@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.analysis.importers import corpus
 
 Cli = Callable[..., Any]
 
@@ -140,10 +142,47 @@ def test_several_logs_are_launches_only_when_asked(cli: Cli, tmp_path: Path) -> 
     assert apart.status == 0
     cli("import", *paths, "--as-launches", "--label", "all", "--output", str(tmp_path / "one"))
     ((run, records),) = stored(tmp_path / "one")
-    assert run["label"] == "all"
+    assert (run["label"], run["notices"]) == ("all", [])
     assert sorted(record["launch"] for record in records if record["case"]["nbytes"] == 1024) == [1, 1, 2, 2, 3, 3]
     fit = cli("list", "--output", str(tmp_path / "one"))
     assert fit.status == 0
+
+
+def test_launches_that_differ_in_their_cases_are_told(cli: Cli, tmp_path: Path) -> None:
+    longer, shorter, other = (tmp_path / name for name in ("longer", "shorter", "other"))
+    longer.write_text(nccl(20.0, 21.0, 24.0))
+    shorter.write_text(nccl(22.0, 23.0))
+    other.write_text(nccl(22.0, 23.0, hosts=("node01", "node02")))
+    for paths, words in (
+        ((longer, shorter), "4 cases in 2 of 2 launches (all_reduce 1024 B float32 on 1x2, all_reduce 2048 B"),
+        ((longer, shorter), "float32 on 1x2); 2 cases in 1 of 2 launches (all_reduce 4096 B float32 on 1x2)"),
+        ((longer, other), "10 cases in 1 of 2 launches (all_reduce 1024 B float32 on 1x2,"),
+    ):
+        results = tmp_path / f"{paths[1].name}"
+        done = cli("import", *map(str, paths), "--as-launches", "--output", f"{results}.out", "--label", "all")
+        assert done.status == 0
+        (told,) = done.err.splitlines()
+        assert told.startswith("note: launches differ in their cases: ")
+        assert words in told
+        assert words in stored(Path(f"{results}.out"))[0][0]["notices"][0]
+
+
+def test_notices_of_a_log_drown_nothing(cli: Cli, tmp_path: Path) -> None:
+    results, path = ("--output", str(tmp_path / "r")), tmp_path / "odd.log"
+    text = nccl(*(20.0 + i for i in range(14)))
+    odd = [
+        re.sub(r"\d\.\d\d(?=      0 )", "99.99", line, count=1) if "float " in line else line
+        for line in text.split("\n")
+    ]
+    path.write_text("\n".join(odd).replace("maxBytes 4096", "maxBytes 8388608"))
+    cli("import", str(path), "--tier", "nvlink", *results)
+    assert len(stored(tmp_path / "r")[0][0]["notices"]) == 14
+    shown = cli("list", "odd", *results).err
+    assert shown.count("note: ") == 11
+    assert "note: 4 more notices: --verbose shows them" in shown
+    assert cli("list", "odd", "--verbose", *results).err.count("note: ") == 14
+    reported = cli("report", "odd", "--format", "md", *results).out
+    assert (reported.count("**notice:**"), "4 more notices, in run.json" in reported) == (11, True)
 
 
 def test_a_copy_is_no_launch(cli: Cli, log: Path, tmp_path: Path) -> None:
@@ -248,6 +287,48 @@ def test_json_of_an_error_is_one_object_with_what_was_read(cli: Cli, log: Path, 
     none = cli("import", str(other), "--json")
     assert (none.status, none.json["event"]) == (2, "error")
     assert set(some.json) == {"rows", "skipped", *none.json}
+
+
+def test_tables_say_what_t_is_and_claim_nothing_that_the_log_does_not_tell(cli: Cli, log: Path, tmp_path: Path) -> None:
+    results = ("--output", str(tmp_path / "r"))
+    cli("import", str(log), "--tier", "nvlink", *results)
+    for words in ("list", "fit"):
+        shown = " ".join(cli(words, "a100", *results).out.split())
+        assert "one launch: no interval; T: one loop, mean of processes (nccl-tests)" in shown
+        assert not any(word in shown for word in ("scheduling", "buffers", "in brackets"))
+    for row in cli("export", "a100", "--json", *results).json["rows"]:
+        assert [row[f"case_{name}"] for name in ("buffers", "scheduling", "binding")] == [None] * 3
+
+
+def test_errors_are_short_however_many_files_and_reasons(cli: Cli, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.txt" for number in range(9)]
+    for path in paths:
+        path.write_text("Nothing to see here.\n")
+    names = [path.name for path in paths]
+    short = cli("import", *names)
+    assert short.status == 2
+    assert "0.txt, 1.txt, 2.txt and 6 more: no tool's output was recognised" in short.err
+    assert (len(short.err.splitlines()), short.err.count("nccl-tests")) == (1, 1)
+    assert len(short.err) < 500
+    assert all(name in cli("import", "--verbose", *names).err for name in names)
+
+
+def test_operations_that_collmark_has_not_are_one_reason(cli: Cli, tmp_path: Path) -> None:
+    path = corpus.ROOT / "nvbandwidth" / "every-case-2-gpus-v02.log"
+    found = cli("import", str(path), "--output", str(tmp_path / "r"))
+    assert found.status == 2
+    (line,) = found.err.splitlines()
+    assert "rows: no operation of collmark (host_to_device_memcpy, " in line
+    assert line.endswith("; --json prints all figures")
+    assert len(line) < 320
+
+
+def test_what_is_said_of_a_line_is_one_line_in_a_pipe(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / f"{'long' * 12}.log"
+    path.write_text(nccl(20.0, 21.0).replace("   0.05    0.05", "   0.05    1.23", 1))
+    found = cli("import", str(path), "--json")
+    assert found.err == f"{path}:10: bus bandwidth is printed as 1.23 GB/s, but size and time give 0.0512 GB/s\n"
+    assert len(found.err) > 100
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,8 @@ def test_390_over_48_fails_at_8(cli: Cli) -> None:
     runs = streams(390, 48)
     result = cli("claims", "gap-18x", *runs)
     assert result.status == 0
-    assert re.fullmatch(r"M  FAILS  claimed 18 x/1\.2, found 8\.1\d* \[8\.0\d*, 8\.[12]\d*\]", verdict(result.out))
+    said = r"M  FAILS  claimed 18 x/1\.2, found 8\.1\d* \[8\.0\d*, 8\.[12]\d*\] \(95 % over 10 launches\)"
+    assert re.fullmatch(said, verdict(result.out))
     text = " ".join(result.out.split())
     assert "stream asymptotic bandwidth, one-way, nvlink, 2 ranks on 1 node, isolated, T is per message" in text
     assert "/ stream asymptotic bandwidth, one-way, rdma:infiniband, 2 ranks on 2 nodes, isolated, T is per" in text
@@ -75,6 +76,16 @@ def test_750_over_48_is_what_its_interval_says(cli: Cli, levels: Sequence[float]
     line = verdict(result.out)
     assert line.startswith(f"M  {word}  claimed 18 x/1.2, found 15.6")
     assert bool(re.search(r"would change  \d+ launches on each side", result.out)) == (word == "inconclusive")
+    assert line.endswith("(90 % over 10 launches)" if word == "holds" else "(95 % over 10 launches)")
+
+
+def test_table_names_the_interval_that_decides(cli: Cli) -> None:
+    runs = streams(750, 48)
+    lines = cli("claims", *runs, "--kind", "M").out.splitlines()
+    assert lines[2] == "[...]: the interval that decides, 90 % where the claim holds, 95 % elsewhere"
+    assert "[...]" not in cli("claims", "--kind", "W").out
+    eager = cli("claims", *runs, "--kind", "M", "--set", "interval.inside=0.5").out
+    assert "the interval that decides, 50 % where the claim holds" in eager
 
 
 def test_without_the_evidence_there_is_no_data(cli: Cli) -> None:

@@ -15,8 +15,9 @@ import pytest
 from collmark.bench.noise.pinned import own_cores
 from collmark.core.estimate import Estimate
 from collmark.core.noise import ClockReads, Copy, CoreGaps, Gaps, Host, Latency, MachineNoise, Summation
+from collmark.core.numeral import spans
 from collmark.workflow import noise as workflow
-from collmark.workflow.noise import Noise, core_list, read_cores
+from collmark.workflow.noise import Noise, read_cores
 
 
 def estimate(value: float, arm: float = 0.1) -> Estimate:
@@ -190,5 +191,5 @@ def test_cores_are_read_once_each_and_in_order(monkeypatch: pytest.MonkeyPatch) 
     assert read_cores("5,0-2, 1") == (0, 1, 2, 5)
     assert read_cores(None) == tuple(range(8))
     for cores in [(0,), (0, 1), (0, 1, 2, 5), (7,)]:
-        assert read_cores(core_list(cores)) == cores
-        assert all(one < other for one, other in pairwise(read_cores(core_list(cores))))
+        assert read_cores(spans(cores)) == cores
+        assert all(one < other for one, other in pairwise(read_cores(spans(cores))))

@@ -17,10 +17,11 @@ from tests.core.stored import RUN, record_of
 from collmark.core.case import Case, ThreadLevel
 from collmark.core.dtype import DTYPES
 from collmark.core.grouping import Group
+from collmark.core.host_noise import HostNoise
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan
-from collmark.core.record import ClockModel, Histogram, HostNoise, Ranks, Record, Run, Timing
+from collmark.core.record import ClockModel, Histogram, Ranks, Record, Run, Timing
 from collmark.core.reduction import REDUCTIONS
 from collmark.core.store import RunFolder, Writer
 

@@ -9,8 +9,9 @@ import pytest
 from tests.core.stored import RUN, TIMER, launch_of
 
 from collmark.core.disturbance import findings
+from collmark.core.host_noise import HostNoise
 from collmark.core.noise_of_run import noise_sentences
-from collmark.core.record import Host, HostNoise, Run
+from collmark.core.record import Host, Run
 
 NOISE = HostNoise(
     loop="native", threshold=5e-6, watched=[0.3, 0.3], lost=[0.001, 0.001], long=[0, 0], largest=[2e-5, 2e-5],

@@ -316,3 +316,45 @@ def test_shares_are_of_the_plans_backends(shares: dict[str, Any], words: str) ->
         check_plan(Plan(backends=("gloo",), shares=shares))
     assert list(caught.value.problems) == [words]
     check_plan(Plan(backends=("gloo", "mpi"), shares={"mpi": 2.5}))
+
+
+def test_a_plan_may_be_json_as_jobs_are_given_theirs(tmp_path: Path) -> None:
+    place = Placement(nodes=2, label="fast", nodelist="n[1-2],m7")
+    plan = Plan(backends=("gloo", "mpi"), sizes="8B:1KiB:x2", launches=3, placements=(place,), shares={"mpi": 0.5})
+    path = tmp_path / "plan.json"
+    path.write_bytes(msgspec.json.encode(plan))
+    assert load_plan(path) == plan
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "plan.json: Expecting property name"),
+        ("[]", "plan.json: must be a table of a plan's keys"),
+        ('{"sizes": null}', "plan.json: sizes: "),
+        ('{"precision": NaN}', "plan.json: precision: "),
+        ('{"sises": "8B"}', "plan.json: unknown key 'sises'; did you mean 'sizes'?"),
+        ("[" * 100_000, "plan.json: tables or lists nested too deeply"),
+    ],
+)
+def test_what_is_wrong_with_a_plan_in_json_is_said_in_one_line(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError) as told:
+        load_plan(path)
+    assert words in str(told.value)
+
+
+@pytest.mark.parametrize("nodelist", ["n1 n2", "n[1-2]; id", "-n1", "n1\n", "n1,$(id)"])
+def test_nodes_are_named_as_slurm_names_them(nodelist: str) -> None:
+    with pytest.raises(PlanError, match="write it as Slurm does"):
+        check_plan(Plan(placements=(Placement(nodes=2, label="x", nodelist=nodelist),)))
+
+
+def test_named_nodes_have_a_label_and_may_be_as_many_as_others() -> None:
+    with pytest.raises(PlanError, match="give it a label"):
+        check_plan(Plan(placements=(Placement(nodes=2, nodelist="n[1-2]"),)))
+    places = [Placement(nodes=2, label=name, nodelist=name) for name in ("n1", "n2")]
+    check_plan(Plan(placements=tuple(places)))
+    with pytest.raises(PlanError, match="2 x 1 stands there twice"):
+        check_plan(Plan(placements=(places[0], places[0])))

@@ -148,8 +148,9 @@ def test_a_torch_that_crashes_while_it_is_imported_is_a_killed_rank(start: Start
 def test_an_interface_that_is_not_there_is_something_missing(start: Start) -> None:
     program = start(*small_run(), GLOO_SOCKET_IFNAME="no-such-interface")
     assert program.end() == 3
-    assert "gloo cannot be opened" in program.errors
-    assert "no-such-interface" in program.errors
+    assert "error: interface: ranks 0,1" in program.errors
+    assert "GLOO_SOCKET_IFNAME=no-such-interface, and no such interface is up" in program.errors
+    assert "0 of 12 records" not in program.errors  # nothing was begun
 
 
 def test_more_ranks_than_cores_run_when_asked(start: Start, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from collmark.workflow.interruption import HEARD, StopSignals
+from collmark.workflow.interruption import AFTER_CASE, HEARD, StopSignals
 
 
 @pytest.mark.parametrize("number", HEARD)
@@ -17,6 +17,17 @@ def test_the_first_signal_is_noted_and_answered(number: signal.Signals) -> None:
         os.kill(os.getpid(), number)
         assert signals.is_stopping()
         assert (signals.received, answered) == (number, [number])
+
+
+def test_a_signal_for_an_end_after_the_case_is_no_stop_at_once() -> None:
+    answered: list[int] = []
+    with StopSignals(answered.append) as signals:
+        for _again in range(2):
+            os.kill(os.getpid(), signal.SIGUSR1)
+        assert (signals.is_stopping(), signals.is_ending(), signals.number) == (False, True, signal.SIGUSR1)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert (signals.is_stopping(), signals.number) == (True, signal.SIGTERM)
+    assert answered == [signal.SIGUSR1, signal.SIGTERM]
 
 
 def test_the_second_signal_stops_at_once() -> None:
@@ -36,10 +47,10 @@ def test_a_terminal_that_is_closed_says_so_twice_without_insisting(first: signal
 
 
 def test_handlers_are_as_before_afterwards() -> None:
-    before = [signal.getsignal(number) for number in HEARD]
+    before = [signal.getsignal(number) for number in (*HEARD, AFTER_CASE)]
     with StopSignals(lambda _number: None):
         assert signal.getsignal(signal.SIGTERM) != before[1]
-    assert [signal.getsignal(number) for number in HEARD] == before
+    assert [signal.getsignal(number) for number in (*HEARD, AFTER_CASE)] == before
 
 
 def test_in_a_thread_it_hears_nothing_and_harms_nothing() -> None:

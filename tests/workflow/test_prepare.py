@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from collmark.bench import environment, scheduling
@@ -49,6 +50,12 @@ def test_simulated_ranks_need_no_cores(cores: Cores) -> None:
         operations=("all_reduce",), backends=("simulated",), placements=(Placement(nodes=64, ranks_per_node=8),)
     )
     assert prepared(plan).cases[0].placement.ranks == 512
+
+
+def test_a_launcher_that_fills_nodes_unevenly_is_refused() -> None:
+    five = msgspec.structs.replace(FOUR, ranks=5)
+    with pytest.raises(UnavailableError, match=r"srun has started 5 ranks on 2 nodes, .* --ntasks-per-node=N"):
+        prepared(SMALL, joined=five)
 
 
 def test_a_launcher_decides_the_placement() -> None:

@@ -1,5 +1,6 @@
 """What a run still has to do, and how it ends; on simulated ranks."""
 
+import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -42,22 +43,29 @@ def new_run(folder: Path, plan: Plan = PLAN) -> RunFolder:
     return create_run(prepared, output=None, label="", command=["collmark"], path=folder / "run")
 
 
-def carried_out(run: RunFolder, stop_after: int = 10**9) -> list[Event]:
-    """Carry out what is missing, and ask for a stop after so many records."""
+def carried_out(
+    run: RunFolder, stop_after: int = 10**9, *, number: int = signal.SIGTERM, launch: int | None = None
+) -> list[Event]:
+    """Carry out what is missing, in a launch that is named or any, and ask for a stop after so many records."""
     events: list[Event] = []
     signals = StopSignals(lambda _number: None)
 
     def emit(event: Event) -> None:
         events.append(event)
-        if sum(isinstance(e, Finished) for e in events) >= stop_after:
-            signals.received = signal.SIGTERM
+        if isinstance(event, Finished) and sum(isinstance(e, Finished) for e in events) == stop_after:
+            os.kill(os.getpid(), number)
 
-    carry_out(run, Sink(emit=emit, on_fault=lambda _text: None), signals)
+    with signals:
+        carry_out(run, Sink(emit=emit, on_fault=lambda _text: None), signals, launch=launch)
     return events
 
 
 def plain(run: RunFolder) -> list[Record]:
     return [record for record in run.records() if record.sentinel is None]
+
+
+def keys(run: RunFolder) -> list[tuple[int, str, str]]:
+    return sorted((record.launch, record.case.key, record.sentinel or "") for record in run.records())
 
 
 def test_every_case_is_measured_once_in_every_launch(tmp_path: Path) -> None:
@@ -98,6 +106,46 @@ def test_a_stopped_run_is_resumed_with_only_what_is_missing(tmp_path: Path, stop
     assert set(Counter(record.case.key for record in plain(run)).values()) == {3}
     ids = [launch.id for launch in run.read_run().launches]
     assert ids == sorted(set(ids))
+
+
+def test_a_signal_for_an_end_after_the_case_ends_a_run_that_is_resumed(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    with pytest.raises(InterruptedRunError) as caught:
+        carried_out(run, 5, number=signal.SIGUSR1)
+    assert caught.value.signal_number == signal.SIGUSR1
+    assert len(list(run.records())) == 5
+    (launch,) = run.read_run().launches
+    assert (launch.outcome, launch.reason) == (Outcome.INTERRUPTED, "ended after a case, as was asked for")
+    carried_out(run)
+    assert not missing_rounds(run.read_run(), run.records(), 3)
+
+
+@pytest.mark.parametrize(
+    ("number", "stop_after"), [(signal.SIGTERM, 1), (signal.SIGUSR1, 4), (signal.SIGUSR1, CASES + 2)]
+)
+def test_a_launch_that_is_broken_off_is_completed_as_itself(tmp_path: Path, number: int, stop_after: int) -> None:
+    undisturbed, run = new_run(tmp_path / "undisturbed"), new_run(tmp_path)
+    carried_out(undisturbed, launch=2)
+    with pytest.raises(InterruptedRunError):
+        carried_out(run, stop_after, number=number, launch=2)
+    assert len(list(run.records())) == stop_after
+    carried_out(run, launch=2)
+    assert keys(run) == keys(undisturbed)
+    (launch,) = run.read_run().launches
+    assert (launch.id, launch.outcome, launch.reason) == (2, Outcome.COMPLETE, "")
+    assert [restart[:16] for restart in launch.restarts] == [f"began {launch.started[:10]}"]
+    before = list(run.records())
+    events = carried_out(run, launch=2)
+    assert [type(event) for event in events] == [RunStarted], "there is nothing left to do"
+    assert list(run.records()) == before
+
+
+def test_launches_of_several_placements_are_not_completed_by_number(tmp_path: Path) -> None:
+    plan = msgspec.structs.replace(PLAN, placements=(Placement(ranks_per_node=2), Placement(ranks_per_node=3)))
+    prepared = prepare(plan, ranks=None, oversubscribe=True, joined=None)
+    run = create_run(prepared, output=None, label="", command=["collmark"], path=tmp_path / "run")
+    with pytest.raises(UsageError, match="--launch 1: the run has launches of several backends or placements"):
+        carried_out(run, launch=1)
 
 
 def test_a_stop_that_comes_after_the_last_record_changes_nothing(tmp_path: Path) -> None:

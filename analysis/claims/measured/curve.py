@@ -50,8 +50,6 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
         Why there is no fit.
     left_out : str
         Records that did not enter, as ``2 unstable``.
-    window : int
-        Most messages in flight in a call of a stream; a stream of more is faster, and unlike it.
     skewed : float or None
         Share of repetitions whose ranks entered over 10 % of L apart; None where no clock could tell.
     """
@@ -65,14 +63,13 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     fit: Fit | None = None
     refused: str = ""
     left_out: str = ""
-    window: int = 1
     skewed: float | None = None
 
     @property
     def condition(self) -> dict[str, object]:
         """Everything that must be alike on two sides, the number of ranks apart."""
         fields = msgspec.structs.asdict(self.series)
-        return {"window": self.window, **{name: value for name, value in fields.items() if name not in OTHER_PLACE}}
+        return {name: value for name, value in fields.items() if name not in OTHER_PLACE}
 
     @property
     def words(self) -> str:
@@ -83,6 +80,10 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
         launches = ", ".join(map(str, self.launches)) or "none"
         left_out = f"; left out: {self.left_out}" if self.left_out else ""
         return one_line(f"run {s.run}: {', '.join(series)}; launches {launches}{span}{left_out}")
+
+
+def _buffers(series: Series) -> str:
+    return f"{series.buffers} buffers" if series.buffers else ""
 
 
 def _statistic(series: Series) -> str:
@@ -122,8 +123,9 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """The condition in a few words, as far as it differs between runs of one plan."""
         s = self.curves[0].series
-        parts = [s.backend, s.device, s.dtype, f"{s.buffers} buffers", f"scheduling {s.scheduling}", self.place]
-        return one_line(", ".join([*parts, s.traffic] if s.traffic else parts))
+        scheduling = f"scheduling {s.scheduling}" if s.scheduling else ""
+        parts = [s.backend, s.device, s.dtype, _buffers(s), scheduling, self.place, s.traffic]
+        return one_line(", ".join(filter(None, parts)))
 
     @property
     def place(self) -> str:
@@ -140,9 +142,9 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         """Return what a quantity of it is: operation, directions, place, cadence, what T is; software if asked."""
         s = self.curves[0].series
         ways = [way_words(s.directions)] if OPERATIONS[s.operation].streams else []
-        tool = [s.backend, s.device, s.dtype, f"{s.buffers} buffers"] if software else []
+        tool = [s.backend, s.device, s.dtype, _buffers(s)] if software else []
         parts = [f"{s.operation} {quantity}", *ways, self.place, *tool, s.cadence, _statistic(s)]
-        return one_line(", ".join(parts))
+        return one_line(", ".join(filter(None, parts)))
 
     @property
     def evidence(self) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from collmark.analysis.claims.finding import Figure
-from collmark.analysis.claims.measured.comparison import ranks_of, ratio_of
+from collmark.analysis.claims.finding import Figure, Missing
+from collmark.analysis.claims.measured.comparison import ranks_of, ratio_of, why_absent
 from collmark.analysis.claims.measured.curve import Side, sides
 from collmark.analysis.claims.measured.material import Material
 from collmark.analysis.claims.measured.pairing import pairs_of, unlike
@@ -28,15 +28,19 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     """Ratios of two tiers, A over B, each with its interval over launches; and why others are missing."""
 
     figures: tuple[Figure, ...] = ()
+    missing: tuple[Missing, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+_Row = Figure | Missing | str
 
 
 def family_of(material: Material, a: Selector, b: Selector) -> Family:
     """Return the ratios of two tiers that the records allow.
 
     Two-way over one-way and over two-way, pair over NIC, bus bandwidth of each collective at equal and at unequal rank
-    count, the same at 128 KiB and 1 MiB, and latency. What is weakly known, or unlike in more than its name says, is
-    left out and named.
+    count, the same at 128 KiB and 1 MiB, and latency. What was not measured, is weakly known, or unlike in more than
+    its name says, is missing and says why.
     """
     rows = [
         *_directions(material, a, b),
@@ -46,11 +50,12 @@ def family_of(material: Material, a: Selector, b: Selector) -> Family:
     ]
     return Family(
         figures=tuple(row for row in rows if isinstance(row, Figure)),
+        missing=tuple(row for row in rows if isinstance(row, Missing)),
         notes=tuple(dict.fromkeys(row for row in rows if isinstance(row, str))),
     )
 
 
-def _directions(material: Material, a: Selector, b: Selector) -> Iterator[Figure | str]:
+def _directions(material: Material, a: Selector, b: Selector) -> Iterator[_Row]:
     both = sides(material.curves, a, "bidirectional_stream", 2)
     for name, operation, ways in (
         ("two-way over one-way: unlike", "stream", 1),
@@ -59,10 +64,15 @@ def _directions(material: Material, a: Selector, b: Selector) -> Iterator[Figure
         others = sides(material.curves, b, operation, 2)
         pair = _nearest(both, others, apart=_WAYS)
         if pair is None:
+            absent = [
+                why_absent(material.curves, [tier], [wanted], 2, others=False)
+                for tier, wanted in ((a, "bidirectional_stream"), (b, operation))
+            ]
+            yield Missing(name=name, reason="; ".join(filter(None, absent)))
             continue
         differing = unlike(*pair, equal_ranks=True, apart=_WAYS)
         if differing:
-            yield f"{name} left out: unlike sides: {'; '.join(differing)}"
+            yield Missing(name=name, reason=f"unlike sides: {'; '.join(differing)}")
             continue
         over, under = (fitted(side, "asymptote") for side in pair)
         reading = read(
@@ -86,7 +96,7 @@ def _nearest(over: Sequence[Side], under: Sequence[Side], *, apart: Sequence[str
     return min(pairs, key=lambda pair: len(unlike(*pair, equal_ranks=True, apart=apart)), default=None)
 
 
-def _over_nic(material: Material, a: Selector, b: Selector) -> Iterator[Figure | str]:
+def _over_nic(material: Material, a: Selector, b: Selector) -> Iterator[_Row]:
     """Yield the pair over each NIC that was measured by other means than the pair, as by perftest."""
     over = sides(material.curves, a, "stream", 2)
     for nic in sides(material.curves, b, "stream", 2):
@@ -111,17 +121,20 @@ def _bandwidth(side: Side) -> tuple[str, tuple[float, ...]]:
     return f"bandwidth at {format_nbytes(largest)}", tuple(largest / seconds for seconds in side.times(largest))
 
 
-def _collective(material: Material, a: Selector, b: Selector, operation: str) -> Iterator[Figure | str]:
+def _collective(material: Material, a: Selector, b: Selector, operation: str) -> Iterator[_Row]:
     equal = pairs_of(material, a, b, operation)
     free = pairs_of(material, a, b, operation, equal_ranks=False)
     yield from (f"{operation}: {note}" for note in equal.notes or free.notes)
     if not free.pairs:
-        if free.reason:
-            yield f"{operation} left out: {free.reason}"
+        reason = why_absent(material.curves, [a, b], [operation], None, others=False) or free.reason
+        yield Missing(name=f"{operation} bus bandwidth", reason=reason)
         return
     # Of several rank counts the largest: whole nodes.
     alike = [pair for pair in equal.pairs if pair[0].ranks == pair[1].ranks]
     others = [pair for pair in free.pairs if pair[0].ranks != pair[1].ranks]
+    if not alike:
+        reason = equal.reason or "no number of ranks was measured on both"
+        yield Missing(name=f"{operation} bus bandwidth, equal rank count", reason=reason)
     for pairs in (alike, others):
         most = max(((left.ranks, right.ranks) for left, right in pairs), default=None)
         largest = [pair for pair in pairs if (pair[0].ranks, pair[1].ranks) == most]
@@ -132,29 +145,34 @@ def _collective(material: Material, a: Selector, b: Selector, operation: str) ->
             yield from _at_sizes(operation, left, right, software=not is_one)
 
 
-def _at_sizes(operation: str, left: Side, right: Side, *, software: bool) -> Iterator[Figure | str]:
+def _at_sizes(operation: str, left: Side, right: Side, *, software: bool) -> Iterator[_Row]:
     # At equal size bus bandwidths stand to each other as times do, the other way round, and as bus factors.
     factors = [OPERATIONS[operation].bus_factor(side.ranks) for side in (left, right)]
     for nbytes in SIZES:
         slow, fast = right.times(nbytes), left.times(nbytes)
-        if slow and fast and all(factors):
-            what = f"bus bandwidth at {format_nbytes(nbytes)}"
+        what = f"bus bandwidth at {format_nbytes(nbytes)}"
+        if not (slow and fast):
+            without = [side.tier for side, times in ((left, fast), (right, slow)) if not times]
+            name = f"{operation} {what}, {ranks_of(left, right)}"
+            yield Missing(name=name, reason=f"{' and '.join(without)}: not measured at that size")
+        elif all(factors):
             reading = read("", [slow], [fast], factor=factors[0] / factors[1], by="")
             reading = reading.with_sides(*(side.definition(what, software=software) for side in (left, right)))
             yield from _row(f"{operation} {what}, {ranks_of(left, right)}", reading)
 
 
-def _latency(material: Material, a: Selector, b: Selector) -> Iterator[Figure | str]:
+def _latency(material: Material, a: Selector, b: Selector) -> Iterator[_Row]:
     pairing = pairs_of(material, a, b, "ping_pong", ranks=2)
-    if pairing.reason:
-        yield f"latency left out: {pairing.reason}"
+    if not pairing.pairs:
+        reason = why_absent(material.curves, [a, b], ["ping_pong"], 2, others=False) or pairing.reason
+        yield Missing(name="latency", reason=reason)
     for left, right in pairing.pairs:
         yield from _row("latency", ratio_of(left, right, "alpha", "latency", software=len(pairing.pairs) > 1))
 
 
-def _row(name: str, reading: Reading) -> Iterator[Figure | str]:
+def _row(name: str, reading: Reading) -> Iterator[_Row]:
     found = figure(name, reading)
     if reading.problem not in ("", ONE_LAUNCH):
-        yield f"{name} left out: {reading.problem}"
+        yield Missing(name=name, reason=reading.problem)
     elif found is not None:
         yield found

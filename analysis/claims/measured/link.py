@@ -50,6 +50,7 @@ def _asymptote_sample(side: Side, operation: str, *, both_ways: bool) -> Sample:
         unit="B/s",
         factor=float(directions),
         problem=values.problem,
+        apart=values.apart,
         by=f"{operation}, {side.ranks} ranks{way}, {launches(values.per_launch)}",
     )
     times = f" x {directions} directions" if directions > 1 else ""
@@ -120,6 +121,7 @@ def _ratio(
             readings=(ratio_of(left, right, name, f"{operation} {FITTED[name].words}, {a.text} over {b.text}"),),
             evidence=(*left.evidence, *right.evidence),
             also=others.figures,
+            missing=others.missing,
             notes=(*pairing.notes, *others.notes),
             imported=left.imported or right.imported,
         )

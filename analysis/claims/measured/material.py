@@ -104,7 +104,6 @@ class Material:
             fit=fits.of(series),
             refused=next((one.reason for one in fits.refused if one.series == series), ""),
             left_out=words_of_status(others),
-            window=int((rows if len(rows) else others)["messages"].max()),
             skewed=None if rows["skewed"].isna().all() else float(rows["skewed"].mean()),
         )
 
@@ -120,6 +119,7 @@ def gather(
     include_unstable: bool = False,
     unequal_ranks: bool = False,
     fits: Fits | None = None,
+    table: pd.DataFrame | None = None,
 ) -> dict[str, Material]:
     """Return what was measured, by us or by others, as "", and apart from it by their marker what decides no claim.
 
@@ -131,10 +131,12 @@ def gather(
         Let unstable records enter, and sides of unlike numbers of ranks be compared.
     fits : Fits or None
         Of all series of these runs, where they are known: a fit looks at no series but its own.
+    table : DataFrame or None
+        Their frame, where there is one already.
     """
     runs = list(results)
     labels = {one.name: one.run.label for one in runs}
-    table = frame(runs)
+    table = frame(runs) if table is None else table
     asked = {"include_unstable": include_unstable, "unequal_ranks": unequal_ranks}
     apart = table["marker"].where(table["marker"].isin([Marker.SIMULATED.value, Marker.EMULATED.value]), "")
     return {

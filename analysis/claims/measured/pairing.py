@@ -10,6 +10,7 @@ import msgspec
 from collmark.analysis.claims.measured.curve import WAYS, Side, sides
 from collmark.analysis.claims.measured.material import Material
 from collmark.analysis.claims.measured.selector import Selector
+from collmark.core.marker import NOT_IN_LOGS
 from collmark.core.operation import Estimand
 
 _BRACKETED = {Estimand.LAST_IN_LAST_OUT.value, Estimand.FIRST_IN_LAST_OUT.value, Estimand.LONGEST_LOCAL.value}
@@ -113,6 +114,8 @@ def _least(differences: Iterable[Sequence[str]]) -> str:
 def unlike(a: Side, b: Side, *, equal_ranks: bool, apart: Collection[str] = ()) -> tuple[str, ...]:
     """Return in which fields two sides differ, in words; some fields may be set apart."""
     left, right = a.condition, b.condition
+    # Whose figures they are differs wherever one side does not tell these.
+    apart = {*apart, *(name for name in NOT_IN_LOGS if not (left[name] and right[name]))}
     found = [
         f"{_NAMES.get(name, name)} {_words(name, left[name])} against {_words(name, right[name])}"
         for name in left

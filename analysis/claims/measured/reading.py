@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from collmark.analysis.claims.finding import Figure
+from collmark.analysis.claims.finding import Figure, Missing
 from collmark.analysis.claims.measured.curve import Curve, Side
 from collmark.analysis.claims.quantity import natural_unit, scale_of, shown
 from collmark.analysis.fieller import Fieller, fieller
@@ -15,6 +15,8 @@ from collmark.core.errors import one_line
 from collmark.core.estimate import Estimate
 
 ONE_LAUNCH = "one launch: no interval"
+DIFFER = "runs of one side differ"
+"""Said of a ratio that has no figure for that reason."""
 DIGITS = 3
 LEVEL = 0.95
 
@@ -48,6 +50,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         The figure where there is no interval, in `unit`.
     problem : str
         Why no verdict may rest on it; empty where one may.
+    apart : str
+        That runs disagree, and so have no figure in common; such a reading has a problem too.
     can_only_fail : str
         Why it may show a claim false but not true; empty where it may do both.
     by : str
@@ -65,6 +69,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     mean: LogMean | None = None
     value: float | None = None
     problem: str = ""
+    apart: str = ""
     can_only_fail: str = ""
     by: str
     steps: tuple[str, ...] = ()
@@ -98,6 +103,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         Runs, series and launches.
     also : tuple of Figure
         Related figures.
+    missing : tuple of Missing
+        Those of them that there are no records for.
     notes : tuple of str
         What to look out for.
     imported : bool
@@ -108,6 +115,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     readings: tuple[Reading, ...]
     evidence: tuple[str, ...]
     also: tuple[Figure, ...] = ()
+    missing: tuple[Missing, ...] = ()
     notes: tuple[str, ...] = ()
     imported: bool = False
 
@@ -133,10 +141,13 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         In SI units; empty where the times do not tell it.
     problem : str
         Why no verdict may rest on it.
+    apart : str
+        That runs disagree, which is such a reason: their launches have no mean in common.
     """
 
     per_launch: tuple[float, ...]
     problem: str = ""
+    apart: str = ""
 
 
 def fitted(side: Side, name: str) -> Values:
@@ -153,11 +164,13 @@ def fitted(side: Side, name: str) -> Values:
     for curve in side.curves:
         quantity = None if curve.fit is None else getattr(curve.fit, name)
         of_runs.append((curve.series.run, () if quantity is None else quantity.per_launch))
-    problems = (*problems_of(side, lambda curve: _problem(curve, name)), runs_apart(of_runs, FITTED[name].unit))
+    apart = runs_apart(of_runs, FITTED[name].unit)
+    problems = (*problems_of(side, lambda curve: _problem(curve, name)), apart)
     what = f"{side.tier} {side.curves[0].series.operation}"
     return Values(
         per_launch=tuple(value for _run, values in of_runs for value in values),
         problem="; ".join(f"{what}: {problem}" for problem in problems if problem),
+        apart=apart,
     )
 
 
@@ -212,6 +225,7 @@ def read(
     unit: str = "",
     factor: float = 1.0,
     problem: str = "",
+    apart: str = "",
     by: str,
 ) -> Reading:
     """Return a reading from values in each launch: the product of some over the product of others, times a factor.
@@ -224,8 +238,8 @@ def read(
         Of the result.
     factor : float
         A constant.
-    problem : str
-        Why no verdict may rest on it.
+    problem, apart : str
+        Why no verdict may rest on it, and that runs disagree.
     says, by : str
         As in :class:`Reading`.
     """
@@ -242,6 +256,7 @@ def read(
         mean=None if mean is None else mean.scaled(factor),
         value=value,
         problem=problem or ("" if mean is not None else ONE_LAUNCH),
+        apart=apart,
         by=by,
         check=_checked(over, under, factor),
     )
@@ -261,11 +276,11 @@ def geometric_mean(values: Sequence[float]) -> float:
     return product
 
 
-def figure(name: str, reading: Reading, shown_in: str | None = None) -> Figure | None:
-    """Return a reading as a figure with its interval; None where there is no value."""
-    estimate = reading.estimate()
+def figure(name: str, reading: Reading, shown_in: str | None = None, level: float = LEVEL) -> Figure | None:
+    """Return a reading as a figure with its interval; None where there is no value, or each run has its own."""
+    estimate = reading.estimate(level)
     value = estimate.value if estimate is not None else reading.value
-    if value is None:
+    if value is None or reading.apart:
         return None
     unit = natural_unit(value, reading.unit) if shown_in is None else shown_in
     scale = scale_of(unit)
@@ -283,12 +298,12 @@ def figure(name: str, reading: Reading, shown_in: str | None = None) -> Figure |
 
 
 def words(reading: Reading, shown_in: str | None = None) -> str:
-    """Return a reading as text: value, interval, unit."""
+    """Return a reading as text: value, interval, unit; of runs that disagree that they do."""
     found = figure("", reading, shown_in)
     if found is None:
-        return "-"
+        return f"no figure, {reading.apart}" if reading.apart else "-"
     text = shown(found.value * scale_of(found.unit), reading.unit, found.unit, DIGITS)
     if found.estimate is None:
         return text
     ends = (shown(end, "", "", DIGITS) for end in (found.estimate.lower, found.estimate.upper))
-    return f"{text} [{', '.join(ends)}]"
+    return f"{text} [{', '.join(ends)}], {100 * found.estimate.level:g} %"

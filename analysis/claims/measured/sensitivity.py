@@ -9,7 +9,7 @@ from collmark.analysis.claims.measured.comparison import launches, ranks_of, why
 from collmark.analysis.claims.measured.curve import Curve, Side
 from collmark.analysis.claims.measured.material import Material
 from collmark.analysis.claims.measured.pairing import mix_clocks, pairs_of, unlike
-from collmark.analysis.claims.measured.reading import FITTED, Absent, Sample, figure, fitted, read, words
+from collmark.analysis.claims.measured.reading import DIFFER, FITTED, Absent, Sample, figure, fitted, read, words
 from collmark.analysis.claims.measured.selector import Selector
 from collmark.analysis.claims.quantity import Quantity
 
@@ -78,6 +78,7 @@ def _sample(
         [per_launch[0], per_launch[3]],
         [per_launch[1], per_launch[2]],
         problem="; ".join(dict.fromkeys(value.problem for value in values if value.problem)),
+        apart=DIFFER if any(value.apart for value in values) else "",
         by=f"{names[0]} against {names[1]}, {ranks_of(a, b)}, {launches(*per_launch)}",
     ).with_sides(
         *(
@@ -85,7 +86,10 @@ def _sample(
             for x, y in (one, other)
         )
     )
-    each = [read("", [over], [under], by="") for over, under in (per_launch[:2], per_launch[2:])]
+    each = [
+        read("", [v.per_launch], [w.per_launch], apart=DIFFER if v.apart or w.apart else "", by="")
+        for v, w in (values[:2], values[2:])
+    ]
     return Sample(
         condition=f"{a.words} over {b.place}",
         readings=(

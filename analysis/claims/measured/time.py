@@ -95,11 +95,13 @@ def _measured(side: Side, nbytes: int, says: str) -> Reading:
     operation = side.curves[0].series.operation
     size = shown(nbytes, "B")
     how = "imported" if side.curves[0].series.origin else "measured"
+    apart = runs_apart([(curve.series.run, curve.times.get(nbytes, ())) for curve in side.curves], "s")
     reading = read(
         says,
         [times],
         unit="s",
-        problem=runs_apart([(curve.series.run, curve.times.get(nbytes, ())) for curve in side.curves], "s"),
+        problem=apart,
+        apart=apart,
         by=f"{operation} at {size}, {side.ranks} ranks, {how}, {launches(times)}",
     )
     return reading.with_steps(f"{side.tier}: T {how} at {size} = {words(reading)}, {launches(times)}")
@@ -110,13 +112,15 @@ def _at(side: Side, nbytes: int) -> Reading:
         return _measured(side, nbytes, f"at {shown(nbytes, 'B')}")
     of_runs = [(curve.series.run, _predicted(curve, nbytes)) for curve in side.curves]
     values = [value for _run, own in of_runs for value in own]
-    problems = (*problems_of(side, lambda curve: _why_not(curve, nbytes)), runs_apart(of_runs, "s"))
+    apart = runs_apart(of_runs, "s")
+    problems = (*problems_of(side, lambda curve: _why_not(curve, nbytes)), apart)
     operation, size = side.curves[0].series.operation, shown(nbytes, "B")
     reading = read(
         f"at {size}",
         [values],
         unit="s",
         problem="; ".join(filter(None, problems)),
+        apart=apart,
         by=f"{operation} at {size}, {side.ranks} ranks, fitted, {launches(values)}",
     )
     return reading.with_steps(f"{side.tier}: the fitted model of each launch, at {size} = {words(reading)}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from collmark.analysis.figures.words import ABSENT, gigabytes, microseconds
 from collmark.analysis.report.cells import name_heading, status_cell, value_cells, with_interval
 from collmark.analysis.report.content import Cell, Heading, Section, Table
 from collmark.analysis.report.material import Material
+from collmark.core.marker import reported_words
 from collmark.core.units import format_nbytes
 
 ANCHOR = "cases"
@@ -34,14 +36,24 @@ def cases(material: Material) -> Section | None:
     counts = material.drawn.groupby(list(KEYS))[["wrong", "checked"]].sum()
     table = Table(
         anchor="cases-table",
-        caption=f"{same.strip(', ')}. "
-        * bool(same.strip(", "))
-        + "T: geometric mean over launches of the medians, 95 % by Student's t on logarithms over launches. algbw: "
-        "nbytes / T; busbw: bytes beside β / T. Status: the worst over launches.",
+        caption=f"{same.strip(', ')}. " * bool(same.strip(", "))
+        + f"{_time_words(rows)} algbw: nbytes / T; busbw: bytes beside β / T. Status: the worst over launches.",
         headings=headings,
         rows=tuple(_row(one, told, *counts.loc[tuple(one[name] for name in KEYS)]) for one in rows),
     )
     return Section(anchor=ANCHOR, title="Cases", question="What are the numbers?", blocks=(table,))
+
+
+def _time_words(rows: Sequence[dict[str, Any]]) -> str:
+    """Return what T is, and what its interval is over."""
+    over = "{}, 95 % by Student's t on logarithms over launches."
+    reported = reported_words(one["origin"] for one in rows)
+    if not reported:
+        return over.format("T: geometric mean over launches of the medians")
+    is_several = any(one["launches"] > 1 for one in rows)
+    words = over.format("geometric mean over launches") if is_several else "one launch: no interval."
+    own = "" if all(one["origin"] for one in rows) else "; where not imported, the median"
+    return f"T: as the logs give it, {reported}{own}; {words}"
 
 
 def _row(one: dict[str, Any], told: list[str], wrong: int, checked: int) -> tuple[Cell, ...]:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from collmark.analysis.claims.finding import Figure, Finding, Kind, Part, Verdict
-from collmark.analysis.claims.quantity import number
+from collmark.analysis.claims.finding import Figure, Finding, Part, Verdict
 from collmark.analysis.figures.words import ABSENT
 from collmark.analysis.report.cells import name_heading
 from collmark.analysis.report.content import (
@@ -26,21 +25,31 @@ from collmark.analysis.report.content import (
     anchor_of,
 )
 from collmark.analysis.report.material import Material
+from collmark.analysis.report.verdicts import (
+    BY_RECORDS,
+    ORDER,
+    ends_words,
+    interval_words,
+    range_words,
+    reason_words,
+    value_words,
+    verdict_words,
+)
 
-ORDER = (Verdict.FAILS, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.NO_DATA)
 MARKS = {
     Verdict.HOLDS: Mark.GOOD,
     Verdict.FAILS: Mark.BAD,
     Verdict.INCONCLUSIVE: Mark.UNDECIDED,
     Verdict.NO_DATA: Mark.MUTED,
 }
-BY_RECORDS = (Kind.MEASURED, Kind.PROJECTED)
-DIGITS = 3
 BAND, FURTHEST = 1.0, 3.5
 """Ends of a tolerance band, and of what is drawn, on an axis that every row shares: half-widths of its own band."""
 ONE_SIDED = math.log(1.5)
 """What stands for a half-width where a band has one end only."""
-DRAWN = "Dot and whisker: found; shaded: where the claim holds, as wide in every row."
+DRAWN = (
+    "Dot and whisker: found, with the interval that decides, at the level named; shaded: where the claim holds, "
+    "as wide in every row."
+)
 
 
 def claims(material: Material) -> Section | None:
@@ -50,14 +59,14 @@ def claims(material: Material) -> Section | None:
         return None
     marked = [finding for finding in found if finding.marker]
     decided = [finding for finding in found if finding.verdict is not Verdict.NO_DATA and not finding.marker]
-    by_records = [finding for finding in decided if finding.kind in BY_RECORDS]
+    of_records = [finding for finding in decided if finding.kind in BY_RECORDS]
     by_arithmetic = [finding for finding in decided if finding.kind not in BY_RECORDS]
     without = [finding for finding in found if finding.verdict is Verdict.NO_DATA]
     blocks: list[Block] = []
-    if by_records:
-        blocks.append(claims_table("claims-records", by_records, "Decided by these records."))
+    if of_records:
+        blocks.append(claims_table("claims-records", of_records, "Decided by these records."))
     else:
-        blocks.append(Text(words="No claim is decided by these records: they are of other tiers, or too few."))
+        blocks.append(Text(words="No claim is decided by these records: what is missing stands with each, below."))
     if marked:
         words = "By figures that decide no claim: the mark says which."
         blocks.append(claims_table("claims-marked", marked, words))
@@ -71,7 +80,7 @@ def claims(material: Material) -> Section | None:
     return Section(anchor="claims", title="Claims", question="What holds?", blocks=tuple(blocks))
 
 
-def claims_table(anchor: str, found: Sequence[Finding], caption: str, *, is_short: bool = False) -> Table:
+def claims_table(anchor: str, found: Sequence[Finding], caption: str) -> Table:
     """Return a row for each finding; a column for what was found only where anything was.
 
     Parameters
@@ -80,11 +89,9 @@ def claims_table(anchor: str, found: Sequence[Finding], caption: str, *, is_shor
         Of the table.
     found : sequence of Finding
         Its rows, in their order.
-    is_short : bool
-        Without what each was decided by.
     """
     is_decided = any(finding.found is not None for finding in found)
-    figures = (Heading(name="found"), Heading(name="95 %", is_muted=True), Heading(name="", is_drawn=True))
+    figures = (Heading(name="found"), Heading(name="interval", is_muted=True), Heading(name="", is_drawn=True))
     return Table(
         anchor=anchor,
         caption=caption,
@@ -93,9 +100,28 @@ def claims_table(anchor: str, found: Sequence[Finding], caption: str, *, is_shor
             *map(name_heading, ("claim", "kind", "verdict")),
             Heading(name="claimed"),
             *(figures if is_decided else ()),
-            *(() if is_short else (name_heading("by"),)),
+            name_heading("by"),
         ),
-        rows=tuple(_row(finding, is_decided=is_decided, is_short=is_short) for finding in found),
+        rows=tuple(_row(finding, is_decided=is_decided) for finding in found),
+    )
+
+
+def reasons_table(anchor: str, found: Sequence[Finding], caption: str) -> Table:
+    """Return verdicts, each with its reason in a line: what a reader must see first."""
+    return Table(
+        anchor=anchor,
+        caption=caption,
+        drawn=DRAWN,
+        headings=(*map(name_heading, ("claim", "verdict", "why")), Heading(name="", is_drawn=True)),
+        rows=tuple(
+            (
+                Cell(text=finding.claim, anchor=place_of(finding)),
+                Cell(text=verdict_words(finding), mark=MARKS[finding.verdict]),
+                Cell(text=reason_words(finding)),
+                Cell(span=_span(finding)),
+            )
+            for finding in found
+        ),
     )
 
 
@@ -108,18 +134,17 @@ def place_of(finding: Finding) -> str:
     return anchor_of("claim", finding.claim, finding.kind.value, *([finding.marker] if finding.marker else []))
 
 
-def _row(finding: Finding, *, is_decided: bool, is_short: bool) -> tuple[Cell, ...]:
+def _row(finding: Finding, *, is_decided: bool) -> tuple[Cell, ...]:
     figure = finding.found
-    ends = None if figure is None else figure.estimate
-    interval = ABSENT if ends is None else f"[{number(ends.lower, DIGITS)}, {number(ends.upper, DIGITS)}]"
-    figures = (Cell(text=_value(figure)), Cell(text=interval, mark=Mark.MUTED), Cell(span=_span(finding)))
+    interval = Cell(text=interval_words(figure), mark=Mark.MUTED)
+    figures = (Cell(text=value_words(figure)), interval, Cell(span=_span(finding)))
     return (
         Cell(text=finding.claim, anchor=place_of(finding)),
         Cell(text=finding.kind.value),
-        Cell(text=_verdict(finding), mark=MARKS[finding.verdict]),
+        Cell(text=verdict_words(finding), mark=MARKS[finding.verdict]),
         Cell(text=finding.claimed or ABSENT),
         *(figures if is_decided else ()),
-        *(() if is_short else (Cell(text=finding.by),)),
+        Cell(text=finding.by),
     )
 
 
@@ -151,63 +176,46 @@ def _span(finding: Finding) -> Span | None:
     )
 
 
-def _verdict(finding: Finding) -> str:
-    return f"{finding.mark} {finding.verdict}".strip()
-
-
-def _value(figure: Figure | None) -> str:
-    if figure is None:
-        return ABSENT
-    digits = DIGITS if figure.estimate is not None else DIGITS + 1
-    return f"{number(figure.value, digits)} {figure.unit}".strip()
-
-
 def _figure(figure: Figure) -> str:
-    words, ends = f"{figure.name}: {_value(figure)}", figure.estimate
-    if ends is None:
-        return words
-    interval = f"[{number(ends.lower, DIGITS)}, {number(ends.upper, DIGITS)}]"
-    return f"{words} {interval}, {100 * ends.level:g} % over {ends.count} {ends.over}"
+    words, ends = f"{figure.name}: {value_words(figure)}", figure.estimate
+    return words if ends is None else f"{words} {interval_words(figure)} over {ends.count} {ends.over}"
 
 
 def _part(part: Part) -> str:
-    found = _value(part.found)
-    return f"{part.says}: {part.verdict}, claimed {part.claimed}, found {found}"
-
-
-def _range(finding: Finding) -> str:
-    if finding.band is None or finding.found is None:
-        return ""
-    low, high = (number(end) for end in finding.band)
-    unit = finding.found.unit
-    if not math.isfinite(finding.band[0]):
-        return f"up to {high} {unit}"
-    return f"from {low} {unit} on" if not math.isfinite(finding.band[1]) else f"from {low} to {high} {unit}"
+    return f"{part.says}: {part.verdict}, claimed {part.claimed}, found {value_words(part.found)}"
 
 
 def _ratios(finding: Finding) -> Table:
-    """Return every ratio with what stands over what, the one that decides first."""
-    rows = []
-    for position, figure in enumerate(finding.ratios):
-        ends = figure.estimate
-        interval = ABSENT if ends is None else f"[{number(ends.lower, DIGITS)}, {number(ends.upper, DIGITS)}]"
-        rows.append(
-            (
-                Cell(text=f"{figure.name}{'' if position else ' (decides)'}"),
-                Cell(text=_value(figure)),
-                Cell(text=interval, mark=Mark.MUTED),
-                Cell(text=ABSENT if ends is None else str(ends.count)),
-                Cell(text=figure.over),
-                Cell(text=figure.under),
-            )
+    """Return every ratio with what stands over what, the one that decides first, and those that are missing last."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Cell(text=f"{figure.name} (decides)" if figure is finding.found else figure.name),
+            Cell(text=value_words(figure)),
+            Cell(text=(interval_words if figure is finding.found else ends_words)(figure), mark=Mark.MUTED),
+            Cell(text=ABSENT if figure.estimate is None else str(figure.estimate.count)),
+            Cell(text=figure.over),
+            Cell(text=figure.under),
         )
+        for figure in finding.ratios
+    ]
+    rows += [
+        (
+            Cell(text=one.name),
+            Cell(text=Verdict.NO_DATA, mark=Mark.MUTED),
+            *(Cell(text=ABSENT) for _column in range(2)),
+            Cell(text=f"missing: {one.reason}"),
+            Cell(text=ABSENT),
+        )
+        for one in finding.missing
+    ]
     return Table(
         anchor=f"{place_of(finding)}-ratios",
-        caption="What stands over what; intervals: 95 % by Welch's t on logarithms, over the launches of both sides.",
+        caption="What stands over what. Intervals: 95 %, or of the ratio that decides as named, by Welch's t on "
+        "logarithms over the launches of both sides.",
         headings=(
             name_heading("ratio"),
             Heading(name="found"),
-            Heading(name="95 %", is_muted=True),
+            Heading(name="interval", is_muted=True),
             Heading(name="launches"),
             name_heading("over"),
             name_heading("under"),
@@ -225,8 +233,8 @@ def _details(finding: Finding) -> Details:
         "Evidence": finding.evidence,
         "Notes": finding.notes,
     }
-    said = {"Rule": finding.rule, "It holds": _range(finding), "What would change it": finding.would_change}
-    blocks: list[Text | Items | Code | Table] = [_ratios(finding)] if finding.ratios else []
+    said = {"Rule": finding.rule, "It holds": range_words(finding), "What would change it": finding.would_change}
+    blocks: list[Text | Items | Code | Table] = [_ratios(finding)] if finding.ratios or finding.missing else []
     for lead, lines in listed.items():
         if lines:
             blocks += [Text(lead=lead, words=""), Items(items=tuple(Text(words=line) for line in lines))]
@@ -236,7 +244,7 @@ def _details(finding: Finding) -> Details:
     return Details(
         anchor=place_of(finding),
         summary=f"{finding.claim}, {finding.kind.value}: {finding.sentence}",
-        tag=_verdict(finding),
+        tag=verdict_words(finding),
         blocks=tuple(blocks),
         mark=MARKS[finding.verdict],
     )

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
-from collmark.analysis.claims.finding import Finding, Verdict
-from collmark.analysis.figures.words import ASYMPTOTE, N_HALF, about_nbytes, gigabytes, microseconds, percent
+from collmark.analysis.claims.finding import Finding
+from collmark.analysis.compare.compare import Compared
+from collmark.analysis.compare.verdict import Verdict
+from collmark.analysis.figures.words import ASYMPTOTE, gigabytes, microseconds, percent
 from collmark.analysis.models.fit import Fit
 from collmark.analysis.report.cells import name_heading, quantity_cells, quantity_span, with_interval
+from collmark.analysis.report.changes import changes_table
 from collmark.analysis.report.content import Block, Cell, Drawing, Heading, Mark, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
-from collmark.analysis.report.sections.claims import BY_RECORDS, ORDER, claims_table
+from collmark.analysis.report.sections.claims import reasons_table
+from collmark.analysis.report.sections.runs import drawn_changes
 from collmark.analysis.report.sentences import sentences
+from collmark.analysis.report.verdicts import by_records, half_there
 from collmark.core.numeral import counted
 
 ANCHOR = "summary"
@@ -32,26 +39,30 @@ def first(material: Material) -> Section:
 
 
 def _verdicts(material: Material) -> Table | None:
-    decided = [
-        finding
-        for finding in material.findings
-        if finding.kind in BY_RECORDS and finding.verdict is not Verdict.NO_DATA and not finding.marker
-    ]
+    if material.changes is not None:
+        return changes_table(material.changes, "verdicts", MOST_ROWS)
+    decided = by_records(material.findings)
     if decided:
-        return _of_claims(decided)
+        return _of_claims(decided, half_there(material.findings))
     fits = [fit for fit in material.fits.fits if fit.beta is not None][:MOST_ROWS]
     return _of_fits(material, fits) if fits else None
 
 
-def _of_claims(decided: list[Finding]) -> Table:
-    decided = sorted(decided, key=lambda finding: ORDER.index(finding.verdict))
-    caption = f"{counted(len(decided), 'verdict')} by these records, worst first; all in Claims."
-    return claims_table("verdicts", decided[:MOST_ROWS], caption, is_short=True)
+def _of_claims(decided: list[Finding], half: list[Finding]) -> Table:
+    marker = decided[0].marker
+    told = f"{counted(len(decided), 'verdict')} by these records, worst first; all in Claims."
+    if marker:
+        told = f"{marker.upper()}: {told} They are no verdicts on the claims."
+    if half:
+        told += f" Without a verdict, since only a part of the evidence is there: {len(half)}."
+    return reasons_table("verdicts", [*decided, *half][:MOST_ROWS], told)
 
 
 def _of_fits(material: Material, fits: list[Fit]) -> Table:
     more = len(material.fits.fits) - len(fits)
-    caption = f"{ASYMPTOTE}: what large sizes come near; {N_HALF}: where half of it is reached; misfit: rms."
+    caption = f"{ASYMPTOTE}: the bus bandwidth that large sizes come near; misfit of the model: rms."
+    if material.findings:
+        caption = f"No claim is decided by these records. {caption}"
     return Table(
         anchor="verdicts",
         caption=caption + (f" {more} more in Fits." if more > 0 else ""),
@@ -60,8 +71,7 @@ def _of_fits(material: Material, fits: list[Fit]) -> Table:
             Heading(name="T min", unit="µs"),
             *with_interval(ASYMPTOTE, "GB/s"),
             Heading(name="", is_drawn=True),
-            Heading(name=N_HALF),
-            Heading(name="misfit", unit="%"),
+            name_heading("misfit"),
         ),
         rows=tuple(_row(material, fit) for fit in fits),
     )
@@ -76,23 +86,45 @@ def _row(material: Material, fit: Fit) -> tuple[Cell, ...]:
         quantity_cells(microseconds, fit.smallest)[0],
         *quantity_cells(gigabytes, fit.asymptote),
         quantity_span(fit.asymptote),
-        quantity_cells(about_nbytes, fit.half_size)[0],
-        Cell(text=percent(fit.rms), mark=Mark.NONE if fit.describes else Mark.BAD),
+        Cell(text=_misfit(fit), mark=Mark.NONE if fit.describes else Mark.BAD),
     )
+
+
+def _misfit(fit: Fit) -> str:
+    """Return how far the model is off, and why a bandwidth is not to be relied on where it is not."""
+    weak = f", {ASYMPTOTE} weak" if fit.asymptote is not None and fit.asymptote.weak else ""
+    return f"{percent(fit.rms)} %{weak if fit.describes else ', no model'}"
 
 
 def _carrier(material: Material) -> Drawing | None:
     """Return the picture of the curve that the first sentence is about, on axes of its own."""
+    if material.changes is not None:
+        return _change(material.changes)
+    rows = material.drawn[material.drawn["nbytes"] > 0]
     leading = material.leading
-    rows = material.drawn
-    if rows.empty:
-        return None
-    if leading is None:
-        panel = rows.loc[rows["nbytes"] > 0, "panel"].head(1)
+    decided = by_records(material.findings)
+    if decided:
+        panel = rows.loc[rows["operation"] == decided[0].by.partition(",")[0], "panel"].head(1)
     else:
+        panel = rows["panel"].head(1).iloc[:0]
+    if panel.empty and leading is not None:
         own = (rows["operation"] == leading.series.operation) & (rows["run"] == leading.series.run)
         panel = rows.loc[own & (rows["series"] == material.curve_of(leading.series)), "panel"].head(1)
+    elif panel.empty:
+        panel = rows["panel"].head(1)
     if panel.empty:
         return None
     drawing = picture("bandwidth", rows[rows["panel"] == panel.iloc[0]], "cases", anchor="carrier")
+    return None if drawing is None else msgspec.structs.replace(drawing, is_large=True)
+
+
+def _change(compared: Compared) -> Drawing | None:
+    """Return the picture of the case that changed most, or of the first where none did."""
+    table = drawn_changes(compared)
+    if table is None:
+        return None
+    called = table[table["verdict"].isin([Verdict.SLOWER, Verdict.FASTER])]
+    most = (called if len(called) else table)["ratio"].map(math.log).abs()
+    panel = table.loc[most.idxmax() if len(called) else table.index[0], "panel"]
+    drawing = picture("change", table[table["panel"] == panel], "runs-table", anchor="carrier")
     return None if drawing is None else msgspec.structs.replace(drawing, is_large=True)

@@ -19,6 +19,7 @@ from collmark.analysis.report.content import Block, Cell, Heading, Items, Mark, 
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
 from collmark.analysis.skew import Skew, skew_words
+from collmark.core.marker import reported_words
 from collmark.core.operation import Estimand
 from collmark.core.units import format_nbytes
 
@@ -107,7 +108,7 @@ def remarks(fit: Fit, skew: Skew | None = None) -> str:
         words.append(fit.model_words)
         words += [f"a line alone misses by {percent(fit.line_rms)} %"] if fit.line_rms > fit.rms else []
     if fit.series.origin:
-        words.append(f"T as {fit.series.origin}")
+        words.append(f"T: {reported_words([fit.series.origin])}")
     if fit.series.estimand == Estimand.LONGEST_LOCAL:
         told = skew_words(skew)
         words.append(f"T is D_max, skew included{f' ({told})' if told else ''}")

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from collmark.analysis.columns import SERIES
-from collmark.analysis.compare.compare import Against, Compared, compare
-from collmark.analysis.compare.side import Side
+from collmark.analysis.compare.compare import Against, Compared
 from collmark.analysis.compare.verdict import Verdict
 from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.words import microseconds
@@ -26,16 +25,13 @@ MOST_ROWS, MOST_DIFFERENCES = 200, 12
 
 def runs(material: Material) -> Section | None:
     """Return how all other runs compare with the first; None where no case is in both."""
-    sides = [Side(name=material.names[one.name], results=(one,)) for one in material.results]
-    if len(sides) < 2:
-        return None
-    compared = compare(sides[0], sides[1:], include_unstable=material.include_unstable)
-    table = drawn_changes(compared)
-    if table is None:
+    compared = material.compared
+    table = None if compared is None else drawn_changes(compared)
+    if compared is None or table is None:
         return None
     blocks: list[Block] = [
         *(Text(lead=f"{one.side.name} against {compared.base.name}.", words=_words(one)) for one in compared.others),
-        _summary(compared),
+        _counts_table(compared),
     ]
     drawing = picture("change", table, f"{ANCHOR}-table")
     blocks += [drawing] if drawing is not None else []
@@ -86,7 +82,7 @@ def _mean(seconds_L: tuple[float, ...]) -> float:
     return statistics.geometric_mean(seconds_L)
 
 
-def _summary(compared: Compared) -> Table:
+def _counts_table(compared: Compared) -> Table:
     return Table(
         anchor=f"{ANCHOR}-counts",
         caption=f"Verdicts by operation and size; smallest effect of interest {100 * compared.effect:g} %, false "

@@ -12,11 +12,16 @@ from collmark.analysis.report.sentences import LOCAL_TIERS
 from collmark.analysis.results import Results
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import clock_words, findings
+from collmark.core.doctor.finding import Level
+from collmark.core.doctor.of_run import found_before
 from collmark.core.marker import NO_MEASUREMENT, Marker
+from collmark.core.numeral import counted
 from collmark.core.record import Outcome, Record, Status
 
 NAMED = 5
 """Records of one kind that are named."""
+NOTICES = 10
+"""Of a run that are shown: an import has one for every odd line of a log."""
 
 
 def warnings(material: Material) -> Section:
@@ -43,12 +48,17 @@ def _of_run(material: Material, one: Results) -> Iterator[Line]:
     records = [record for record in one.records if record.sentinel is None]
     if not records:
         yield "empty", "no record was kept", Mark.BAD
-    for notice in one.run.notices:
+    for notice in one.run.notices[:NOTICES]:
         yield "notice", notice, Mark.NONE
+    more = len(one.run.notices) - NOTICES
+    if more > 0:
+        yield "notice", f"{counted(more, 'more notice')}, in run.json", Mark.NONE
     for launch in one.run.launches:
         if launch.outcome in (Outcome.LOST, Outcome.INTERRUPTED):
             reason = f": {launch.reason}" if launch.reason else ""
             yield "launch", f"launch {launch.id} ended as {launch.outcome}{reason}", Mark.BAD
+    for finding in found_before(one.run):
+        yield "doctor", str(finding), Mark.NONE if finding.level is Level.HINT else Mark.UNDECIDED
     yield from _bad(records)
     yield from _oversubscribed(records)
     for sentence in findings(one.run, one.records, include_unstable=material.include_unstable):

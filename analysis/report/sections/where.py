@@ -11,7 +11,8 @@ from collmark.analysis.report.content import Section, Table
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.sentences import placement_words
 from collmark.analysis.results import Results
-from collmark.core.record import Launch, Outcome
+from collmark.core.marker import reported_words
+from collmark.core.record import Imported, Launch, Outcome
 from collmark.core.units import GIB, format_duration
 
 ANCHOR = "where"
@@ -70,11 +71,16 @@ def _cases(one: Results) -> str:
 
 
 def _cadence(one: Results) -> str:
-    return _listed(f"{c.cadence}, {c.buffers} buffers" for c in one.run.cases)
+    is_told = not _imported(one)  # what a log does not tell, its cases do not know either
+    return _listed(f"{c.cadence}{f', {c.buffers} buffers' if is_told else ''}" for c in one.run.cases)
 
 
 def _scheduling(one: Results) -> str:
-    return _listed(f"class {c.scheduling}, bound to {c.binding}" for c in one.run.cases)
+    return "" if _imported(one) else _listed(f"class {c.scheduling}, bound to {c.binding}" for c in one.run.cases)
+
+
+def _imported(one: Results) -> list[Imported]:
+    return [record.imported for record in one.records if record.imported is not None]
 
 
 def _launches(one: Results) -> str:
@@ -82,7 +88,10 @@ def _launches(one: Results) -> str:
     ends = Counter(_outcome(launch) for launch in launches)
     words = ", ".join(f"{count} {end}" for end, count in ends.items())
     starters = _listed(launch.launcher for launch in launches)
-    return f"{len(launches)} ({words}), started by {starters}" if launches else ""
+    if launches:
+        return f"{len(launches)} ({words}), started by {starters}"
+    numbers = {record.launch for record in one.records if record.imported is not None}
+    return f"{len(numbers)} in the logs" if numbers else ""
 
 
 def _outcome(launch: Launch) -> str:
@@ -92,7 +101,8 @@ def _outcome(launch: Launch) -> str:
 def _records(one: Results) -> str:
     kept = [record for record in one.records if record.sentinel is None]
     words = ", ".join(f"{count} {status}" for status, count in Counter(str(r.status) for r in kept).items())
-    return f"{len(kept)}" + (f": {words}" if words else "")
+    reported = reported_words(figure.origin for figure in _imported(one))
+    return f"{len(kept)}" + (f": {words}" if words else "") + (f"; T: {reported}" if reported else "")
 
 
 def _took(one: Results) -> str:

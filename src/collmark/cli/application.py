@@ -11,6 +11,7 @@ from collmark import __version__
 from collmark.cli.claims import claims
 from collmark.cli.compare import compare
 from collmark.cli.demo import demo
+from collmark.cli.doctor import doctor
 from collmark.cli.export import export
 from collmark.cli.faults import STATUS_WORDS
 from collmark.cli.fit import fit
@@ -23,6 +24,7 @@ from collmark.cli.plan import plan
 from collmark.cli.report import report
 from collmark.cli.run import run
 from collmark.cli.schema import schema
+from collmark.cli.slurm import slurm
 from collmark.core.errors import UnknownNameError
 
 COLORS = ("auto", "always", "never")
@@ -32,6 +34,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
     "plan": plan,
     "list": list_runs,
+    "doctor": doctor,
     "noise": noise,
     "import": import_logs,
     "fit": fit,
@@ -75,3 +78,4 @@ def collmark(
 
 for _name, _function in COMMANDS.items():
     app.command(_name, cls=Command, context_settings=SETTINGS, help=summary(_function))(_function)
+app.add_typer(slurm, name="slurm")

@@ -12,6 +12,7 @@ from collmark.cli.faults import WRONG
 from collmark.cli.grammar import terminal_of, with_examples
 
 with_examples(
+    "collmark compare",
     "collmark compare before after --gate slower-than=5%",
     "collmark compare latest --baseline nccl-2.27",
 )

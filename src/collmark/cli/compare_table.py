@@ -29,6 +29,8 @@ AXIS = 25
 WIDE = 100
 """Columns of a terminal below which intervals are not drawn."""
 MOST_DIFFERENCES = 8
+MOST_UNMATCHED = 10
+"""Cases that are named unasked where none is compared."""
 
 
 def print_compared(terminal: Terminal, compared: Compared, *, list_unmatched: bool) -> None:
@@ -72,7 +74,7 @@ def _block(
         rows = sorted(one.comparisons, key=lambda row: list(Verdict).index(row.verdict))
         yield from _table(rows, letter, compared.effect, width, paint)
     if list_unmatched or not one.comparisons:
-        for row in one.unmatched:
+        for row in one.unmatched if list_unmatched else one.unmatched[:MOST_UNMATCHED]:
             facts = row.facts
             text = (
                 f"not compared: {facts['operation']} {format_nbytes(int(str(facts['nbytes'])))} {facts['dtype']}, "

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from collmark.cli import figures
 from collmark.cli.console import Terminal
+from collmark.cli.grammar import program
 from collmark.cli.table import result_lines
 from collmark.core.case import Scheduling
 from collmark.core.disturbance import clock_words, findings
@@ -18,6 +18,7 @@ from collmark.core.marker import NO_MEASUREMENT, Marker, banner, by_marker, mark
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
 from collmark.core.slowdown import slowdown_words
+from collmark.core.start_up import start_up_words
 from collmark.core.straggler import absence_words
 from collmark.core.units import format_duration
 from collmark.core.variance import typical, variances_of
@@ -49,6 +50,8 @@ def print_summary(terminal: Terminal, run: Run, records: Sequence[Record], secon
         terminal.say(line)
     for line in warning_lines(run, records):
         terminal.warn(line)
+    if words := start_up_words([launch.start_up for launch in run.launches if launch.start_up]):
+        terminal.warn(words)
 
 
 def summary_lines(run: Run, records: Sequence[Record], seconds: float | None) -> list[str]:
@@ -118,14 +121,6 @@ def wrong_words(records: Sequence[Record], status: Status) -> str:
 def missing_records(run: Run, records: Sequence[Record]) -> int:
     """Return the records that the plan asks for and that are not there."""
     return max(0, expected_records(run) - sum(record.sentinel is None for record in records))
-
-
-def program() -> str:
-    """Return what to type for collmark: its path as it was typed, where it is not on the search path."""
-    typed = sys.argv[0]
-    if Path(typed).name != "collmark" or shutil.which("collmark"):
-        return "collmark"
-    return shlex.quote(typed)
 
 
 def resume_command(path: Path | str) -> str:

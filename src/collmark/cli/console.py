@@ -58,6 +58,13 @@ class Terminal:
         for part in textwrap.wrap(plain, self.width(), **FOLDING) or [plain]:
             self.write_whole(part)
 
+    def warn_in_line(self, line: str) -> None:
+        """Write what is said of a file: in a pipe it stays one line, as grep and editors read it."""
+        if sys.stderr.isatty():
+            self.warn(line)
+        else:
+            self.write_whole(printable(line))
+
     def say_whole(self, line: str) -> None:
         """Write a line to be pasted: it is never folded."""
         if self.verbosity >= 0:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collmark.cli import options as opt
-from collmark.cli.conclusion import program
-from collmark.cli.grammar import terminal_of, with_examples
+from collmark.cli.grammar import program, terminal_of, with_examples
 from collmark.core.errors import InterruptedRunError, UsageError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from collmark.cli.conclusion import program
+from collmark.cli.grammar import program
 from collmark.core.errors import InterruptedRunError, UsageError
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ STATUSES: tuple[tuple[type[CollmarkError], int], ...] = (
 
 STATUS_WORDS = (
     "0 done, 1 a wrong result or a failed gate, 2 wrong use, 3 something needed is missing, 4 measurement lost, "
-    "70 a fault of collmark, 130 interrupted, 143 terminated, 129 hung up"
+    "70 a fault of collmark, 130 interrupted, 143 terminated, 129 hung up, 138 ended after a case (SIGUSR1)"
 )
 
 # typer brings its own copy of click, older versions use click itself: both are reached by this class.

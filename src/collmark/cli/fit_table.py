@@ -16,6 +16,7 @@ from collmark.analysis.skew import Skew, skew_words
 from collmark.cli import figures
 from collmark.cli.console import Terminal
 from collmark.cli.layout import CONTINUED, Align, Column, lay_out
+from collmark.core.marker import reported_words
 from collmark.core.numeral import MOST_LISTED, listed
 from collmark.core.operation import Estimand
 from collmark.core.operation_table import OPERATIONS
@@ -33,6 +34,7 @@ VARYING = (
     "buffers",
     "binding",
     "directions",
+    "window",
     "root",
     "form",
     "thread_level",
@@ -103,12 +105,13 @@ def _caption(fits: Sequence[Fit]) -> str:
     series, launches = fits[0].series, sorted({count for fit in fits for count in _counts(fit)})
     over = f"intervals: 95 % over {_range(launches)} launches" if launches else "one launch: no interval"
     grouped = f" (groups {series.groups})" if series.groups else ""
+    scheduling = f", scheduling {series.scheduling}" if series.scheduling else ""
     words = (
-        f"{series.run}: {series.backend}, {series.device}, {series.placement}{grouped}, {series.tier_words}, "
-        f"scheduling {series.scheduling}; {over}"
+        f"{series.run}: {series.backend}, {series.device}, {series.placement}{grouped}, {series.tier_words}"
+        f"{scheduling}; {over}"
     )
     if series.origin:
-        words += f"; T as {series.origin}"
+        words += f"; T: {reported_words([series.origin])}"
     return f"{series.marker} {words}" if series.marker else words
 
 

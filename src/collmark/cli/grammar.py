@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import shlex
+import shutil
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -25,6 +29,14 @@ SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 def with_examples(path: str, *examples: str) -> None:
     """Say what a command's help starts with."""
     EXAMPLES[path] = examples
+
+
+def program() -> str:
+    """Return what to type for collmark: its path as it was typed, where it is not on the search path."""
+    typed = sys.argv[0]
+    if Path(typed).name != "collmark" or shutil.which("collmark"):
+        return "collmark"
+    return shlex.quote(typed)
 
 
 def _write_examples(context: Context, formatter: HelpFormatter) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collmark.cli.console import Terminal
     from collmark.cli.layout import Column
 
-with_examples("collmark history", "collmark history nightly-* --operation all_reduce --each")
+with_examples("collmark history", "collmark history", "collmark history nightly-* --operation all_reduce --each")
 
 Runs = Annotated[
     list[str] | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from collmark.cli import options as opt
 from collmark.cli.faults import DONE, error_object, status_of
 from collmark.cli.grammar import terminal_of, with_examples
 from collmark.core.errors import CollmarkError, UsageError, VerificationError
-from collmark.core.numeral import counted
+from collmark.core.numeral import MOST_LISTED, counted, listed
 
 if TYPE_CHECKING:
     from collmark.analysis.importers.read import Read
@@ -72,7 +73,7 @@ def import_logs(
     )
     link, fabric = importing.tier_of(tier)
     reads, unknown = importing.read_files(files, facts)
-    problem = _problem_of(reads, unknown)
+    problem = _problem_of(reads, unknown, terminal)
     if as_json:
         _print_json(terminal, reads, problem)
         return
@@ -91,13 +92,17 @@ def import_logs(
         raise problem
 
 
-def _problem_of(reads: Sequence[Read], unknown: Sequence[str]) -> CollmarkError | None:
+def _problem_of(reads: Sequence[Read], unknown: Sequence[str], terminal: Terminal) -> CollmarkError | None:
     """Return what ends the command, whatever was stored: wrong results before logs that nobody recognises."""
+    from collmark.workflow.importing import supported
+
+    names = listed(unknown, None if terminal.verbosity > 0 else MOST_LISTED)
+    words = f"{names}: no tool's output was recognised; those read: {supported()}" if unknown else ""
     wrong = [row for one in reads for row in one.rows if row.wrong]
     if not wrong:
-        return UsageError("; ".join(unknown)) if unknown else None
-    words = f"{counted(len(wrong), 'figure')} with wrong results, {wrong[0].file}:{wrong[0].line} first"
-    return VerificationError("; ".join([words, *unknown]))
+        return UsageError(words) if words else None
+    first = f"{counted(len(wrong), 'figure')} with wrong results, {wrong[0].file}:{wrong[0].line} first"
+    return VerificationError(f"{first}; {words}" if words else first)
 
 
 def _print_json(terminal: Terminal, reads: Sequence[Read], problem: CollmarkError | None) -> None:
@@ -125,9 +130,9 @@ def _say_odd(terminal: Terminal, read: Read) -> None:
     ):
         shown = lines if terminal.verbosity > 0 else lines[:NAMED]
         for line in shown:
-            terminal.warn(line)
+            terminal.warn_in_line(line)
         if len(lines) > len(shown):
-            terminal.warn(f"{len(lines) - len(shown)} {words}: --verbose names them")
+            terminal.warn_in_line(f"{len(lines) - len(shown)} {words}: --verbose names them")
 
 
 def _conclude(terminal: Terminal, found: Import, unknown: Sequence[str]) -> None:
@@ -138,9 +143,19 @@ def _conclude(terminal: Terminal, found: Import, unknown: Sequence[str]) -> None
         launches = f", {counted(run.launches, 'launch')}" if run.launches > 1 else ""
         words = f"{counted(run.records, 'record')}{launches} of {', '.join(run.operations)} ({', '.join(run.tools)})"
         terminal.out(f"{run.label}: {words}, in {run.path}")
+    if found.uneven:
+        terminal.warn_in_line(f"note: {found.uneven}")
     if found.runs and found.missing:
-        terminal.warn(f"not stored: {_why(found)}")
+        terminal.warn_in_line(f"not stored: {_why(found)}")
 
 
 def _why(found: Import) -> str:
-    return "; ".join(f"{counted(count, 'row')}: {reason}" for reason, count in found.missing.items()) or "no figure"
+    """Return why rows were not stored: the first few reasons, operations that collmark has not in one."""
+    from collmark.analysis.importers.records import NO_OPERATION
+
+    foreign = [one.removesuffix(NO_OPERATION) for one in found.missing if one.endswith(NO_OPERATION)]
+    reasons: Counter[str] = Counter()
+    for one, rows in found.missing.items():
+        reasons[f"no operation of collmark ({listed(foreign)})" if one.endswith(NO_OPERATION) else one] += rows
+    words = [f"{counted(rows, 'row')}: {reason}" for reason, rows in reasons.items()]
+    return f"{listed(words, separator='; ')}; --json prints all figures" if words else "no figure was found"

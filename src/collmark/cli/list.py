@@ -11,11 +11,13 @@ import typer
 from collmark.cli import options as opt
 from collmark.cli.console import Terminal
 from collmark.cli.grammar import terminal_of, with_examples
+from collmark.core.numeral import counted
 
 if TYPE_CHECKING:
     from collmark.workflow.listing import Overview
 
 NAMED = 3  # operations of a run that are named
+NOTICES = 10  # that are shown; --verbose shows all
 
 with_examples("collmark list", "collmark list", "collmark list latest")
 
@@ -97,7 +99,10 @@ def _show_run(name: str, root: Path | None, terminal: Terminal, *, as_json: bool
         terminal.emit(shown | msgspec.to_builtins(derived))
         return
     terminal.say(f"{folder.path}: {run.created}, {' '.join(run.command)}")
-    for notice in run.notices:
+    most = len(run.notices) if terminal.verbosity > 0 else NOTICES
+    for notice in run.notices[:most]:
         terminal.warn(f"note: {notice}")
+    if len(run.notices) > most:
+        terminal.warn(f"note: {counted(len(run.notices) - most, 'more notice')}: --verbose shows them")
     print_table(terminal, run, records)
     print_summary(terminal, run, records, None)

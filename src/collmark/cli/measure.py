@@ -7,6 +7,8 @@ import os
 import signal
 import time
 
+import typer
+
 from collmark.bench.event import Event
 from collmark.bench.launchers.joined import Joined
 from collmark.cli.conclusion import (
@@ -31,7 +33,7 @@ from collmark.core.errors import (
 from collmark.core.numeral import counted
 from collmark.core.record import Record, Run, Status
 from collmark.core.store import RUN_FILE, RunFolder
-from collmark.workflow.interruption import StopSignals
+from collmark.workflow.interruption import AFTER_CASE, StopSignals
 from collmark.workflow.prepare import SIMULATED, Prepared
 from collmark.workflow.run import Sink, carry_out, follow
 
@@ -51,16 +53,26 @@ class Session:
         Write events to stdout instead of a table.
     is_last : bool
         Nothing follows: say what to do next.
+    launch : int or None
+        The launch of the run that the ranks are, of which only what is missing is measured.
     """
 
     def __init__(
-        self, folder: RunFolder, terminal: Terminal, *, joined: Joined | None, as_json: bool, is_last: bool = True
+        self,
+        folder: RunFolder,
+        terminal: Terminal,
+        *,
+        joined: Joined | None,
+        as_json: bool,
+        is_last: bool = True,
+        launch: int | None = None,
     ) -> None:
         self._folder = folder
         self._terminal = terminal
         self._joined = joined
         self._as_json = as_json
         self._is_last = is_last
+        self._launch = launch
         redraws = terminal.can_redraw() and not (as_json and os.isatty(1))
         kept = list(folder.records())
         self._narrator = Narrator(terminal, kept, redraws=redraws, is_rank=joined is not None)
@@ -78,7 +90,7 @@ class Session:
         signals = StopSignals(self._on_first)
         try:
             with self._narrator, signals:
-                carry_out(self._folder, sink, signals, self._joined)
+                carry_out(self._folder, sink, signals, self._joined, self._launch)
         except MeasurementError as error:
             raise MeasurementError(f"{error}; {self._kept_words()}") from error
         except (InterruptedRunError, KeyboardInterrupt) as error:
@@ -110,10 +122,11 @@ class Session:
             write_event(self._terminal, event)
 
     def _on_first(self, number: int) -> None:
-        del number
+        when = "this case" if number == AFTER_CASE else "this repetition"
         kept = sum(record.sentinel is None for record in self._narrator.course.records)
         self._terminal.warn(
-            f"stopping after this repetition, {counted(kept, 'record')} kept; Ctrl-C again stops at once"
+            f"stopping after {when}, {counted(kept, 'record')} kept; Ctrl-C {'' if number == AFTER_CASE else 'again '}"
+            "stops at once"
         )
 
     def _on_fault(self, text: str) -> None:
@@ -133,7 +146,8 @@ class Session:
         total = max(kept, len(course.records) and kept + course.total - course.done)
         words = f"{kept} of {counted(total or course.total, 'record')} kept"
         if self._joined:
-            return f"{words} in {self._folder.path}; for another launch repeat the whole command with --into"
+            again = "the rest" if self._launch else "another launch"
+            return f"{words} in {self._folder.path}; for {again} repeat the whole command with --into"
         return f"{words}, resume with: {resume_command(self._folder.path)}"
 
     def _show(self, seconds: float, *, is_over: bool) -> None:
@@ -171,5 +185,10 @@ def be_follower(prepared: Prepared, joined: Joined) -> None:
     def on_fault(text: str) -> None:
         write_error(f"error: rank {joined.rank} gives up: {text}")
 
-    with StopSignals(lambda _number: None) as signals:
-        follow(prepared, joined, Sink(emit=lambda _event: None, on_fault=on_fault), signals)
+    try:
+        with StopSignals(lambda _number: None) as signals:
+            follow(prepared, joined, Sink(emit=lambda _event: None, on_fault=on_fault), signals)
+    except MeasurementError as error:
+        if joined.speaks_up:
+            raise
+        raise typer.Exit(LOST) from error

@@ -12,8 +12,9 @@ from collmark.cli.layout import Align, Column, Paint, lay_out
 from collmark.core.estimate import Estimate
 from collmark.core.noise import Gaps, Host, Latency, MachineNoise
 from collmark.core.noise_judgement import Finding, Verdict, number
+from collmark.core.numeral import spans
 from collmark.core.units import GIGA, NANOSECONDS_PER_SECOND, format_about_nbytes, format_duration
-from collmark.workflow.noise import Noise, core_list
+from collmark.workflow.noise import Noise
 
 MOST_SHOWN = 12  # cores whose matrix fits into 80 columns
 MOST_ROWS = 16  # cores in the table of gaps
@@ -52,7 +53,7 @@ def _folded(words: str, width: int) -> list[str]:
 def _host_words(host: Host) -> str:
     told = (
         f"{host.name}: {host.cpu or 'processor unknown'}",
-        f"cores {core_list(host.cores)}",
+        f"cores {spans(host.cores)}",
         host.system,
         f"clock source {host.clock_source}" if host.clock_source else "",
         f"governor {host.governor}" if host.governor else "",

@@ -147,6 +147,10 @@ Into = Annotated[
         callback=refuse_empty,
     ),
 ]
+Launch = Annotated[
+    int | None,
+    typer.Option("--launch", metavar="N", min=1, help="With --into: be launch N, and measure what it still lacks."),
+]
 Resume = Annotated[
     str | None, typer.Option("--resume", metavar="RUN", help="Measure only what is missing in this run.")
 ]

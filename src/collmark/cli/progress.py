@@ -20,6 +20,7 @@ from collmark.cli.console import Terminal
 from collmark.cli.display import Display
 from collmark.cli.table import result_lines
 from collmark.core.case import Binding, Case, Scheduling
+from collmark.core.doctor.finding import Diagnosis
 from collmark.core.marker import Marker, markers_of
 from collmark.core.numeral import counted
 from collmark.core.plan import AUTO
@@ -146,6 +147,7 @@ class Narrator:
         self._drawn_at = self._said_at = time.monotonic()
         self._over = threading.Event()
         self._lock = threading.RLock()
+        self._said_findings: set[str] = set()
         self._thread = threading.Thread(target=self._keep_talking, name="narrator", daemon=True)
 
     def __enter__(self) -> Self:
@@ -166,6 +168,8 @@ class Narrator:
 
     def _take(self, event: Event) -> None:
         self.course.take(event)
+        if isinstance(event, LaunchStarted) and event.launch.doctor is not None:
+            self._say_findings(event.launch.doctor)
         match event:
             case RunStarted():
                 self._announce(event)
@@ -200,6 +204,13 @@ class Narrator:
         ]
         if settings and not self.course.simulated:
             self._say(f"ranks run {', '.join(settings)}")
+
+    def _say_findings(self, diagnosis: Diagnosis) -> None:
+        """Say what the doctor found, each thing once a run; hints only to who wants more words."""
+        for finding in diagnosis.findings if self._terminal.verbosity > 0 else diagnosis.notable:
+            if str(finding) not in self._said_findings:
+                self._said_findings.add(str(finding))
+                self._terminal.warn(f"doctor: {finding}")
 
     def _say(self, line: str) -> None:
         self._said_at = time.monotonic()

@@ -58,6 +58,7 @@ def run(
     label: opt.Label = None,
     output: opt.Output = None,
     into: opt.Into = None,
+    launch: opt.Launch = None,
     resume: opt.Resume = None,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -65,7 +66,7 @@ def run(
     terminal = terminal_of(context)
     given = opt.given(context.params, opt.PLAN_OPTIONS)
     if resume is not None:
-        others = {"plan": "PLAN.toml", "ranks": "--ranks", "label": "--label", "into": "--into"}
+        others = {"plan": "PLAN.toml", "ranks": "--ranks", "label": "--label", "into": "--into", "launch": "--launch"}
         used = [*given, *opt.given(context.params, others), *(["--oversubscribe"] if oversubscribe else [])]
         _resume(resume, output, used, terminal, as_json=as_json)
         return
@@ -73,14 +74,16 @@ def run(
     try:
         if into is not None and (output or label):
             raise UsageError("--into names the folder of the run; leave --output and --label away")  # noqa: TRY301
+        if launch is not None and into is None:
+            raise UsageError("--launch says which launch of a run this is: name the run with --into")  # noqa: TRY301
         prepared = _prepare(plan, given, ranks, joined, oversubscribe=oversubscribe)
     except (UsageError, UnavailableError) as error:
-        raise _said_once(error, joined) from error
+        raise said_once(error, joined) from error
     if joined is not None and joined.rank:
         _be_follower(prepared, joined)
         return
     folder = _folder(prepared, joined, into=into, output=output, label=label or "")
-    _session(folder, terminal, joined, as_json=as_json)
+    _session(folder, terminal, joined, as_json=as_json, launch=launch)
 
 
 def _joined() -> Joined | None:
@@ -104,7 +107,7 @@ def _prepare(
     return prepare(plan, ranks=read_ranks(ranks), oversubscribe=oversubscribe, joined=joined)
 
 
-def _said_once(error: UsageError | UnavailableError, joined: Joined | None) -> Exception:
+def said_once(error: UsageError | UnavailableError, joined: Joined | None) -> Exception:
     """Return what to raise so that rank 0 says what is wrong, on whichever ranks, and all end with one status."""
     from collmark.bench.launchers.seating import own_up, status_of, turn_away
 
@@ -132,10 +135,12 @@ def _folder(
         return create_run(prepared, output=Path(output) if output else None, label=label, command=command)
 
 
-def _session(folder: RunFolder, terminal: Terminal, joined: Joined | None, *, as_json: bool) -> None:
+def _session(
+    folder: RunFolder, terminal: Terminal, joined: Joined | None, *, as_json: bool, launch: int | None = None
+) -> None:
     from collmark.cli.measure import Session
 
-    Session(folder, terminal, joined=joined, as_json=as_json).run()
+    Session(folder, terminal, joined=joined, as_json=as_json, launch=launch).run()
 
 
 def _be_follower(prepared: Prepared, joined: Joined) -> None:
@@ -156,7 +161,7 @@ def _resume(name: str, output: str | None, used: list[str], terminal: Terminal, 
     joined = _joined()
     if joined is not None:
         msg = f"--resume: ranks started by {joined.launcher} are one more launch; use --into {name}"
-        raise _said_once(UsageError(msg), joined)
+        raise said_once(UsageError(msg), joined)
     folder = find_run(name, Path(output) if output else None)
     folder.read_run()
     _session(folder, terminal, None, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from collmark.bench.event import Event, RunStarted
+from collmark.bench.event import Event, LaunchStarted, RunStarted
 from collmark.bench.runner import Finished
 from collmark.cli.conclusion import missing_records, next_command
 from collmark.cli.console import Terminal
@@ -32,11 +32,14 @@ def record_object(record: Record) -> dict[str, Any]:
 
 
 def write_event(terminal: Terminal, event: Event) -> None:
-    """Write the start of a run, or a record; other events are for people."""
+    """Write the start of a run, what the doctor found, or a record; other events are for people."""
     match event:
         case RunStarted():
             start = msgspec.to_builtins(event)
             terminal.emit({"event": "start", **{key: start[key] for key in start if key != "type"}})
+        case LaunchStarted(launch=launch) if launch.doctor is not None and launch.doctor.findings:
+            found = msgspec.to_builtins(launch.doctor.findings)
+            terminal.emit({"event": "doctor", "launch": launch.id, "findings": found})
         case Finished():
             terminal.emit({"event": "record", **record_object(event.record)})
 

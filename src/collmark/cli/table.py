@@ -9,6 +9,7 @@ from collmark.cli import figures
 from collmark.cli.layout import CONTINUED, Align, Column, Paint, lay_out
 from collmark.core.case import Buffers, Cadence, Case, Form
 from collmark.core.lower_bound import Reached
+from collmark.core.marker import reported_words
 from collmark.core.operation import Estimand
 from collmark.core.record import Status
 from collmark.workflow.listing import Row
@@ -148,6 +149,9 @@ def caption(rows: Sequence[Row], *, marker: str) -> str:
     """Return the line above a table: what was measured where, what the intervals are over, and whether it is none."""
     case = rows[0].case
     words = f"{case.backend}, {case.device}, {place_words(case)}; {interval_words(rows)}"
+    reported = reported_words(row.origin for row in rows)
+    if reported:
+        words += f"; T: {reported}"
     against = sorted({row.reached.against for row in rows if row.reached is not None and row.reached.value is not None})
     if against:
         words += f"; of bound: T of {', '.join(against)} with as many bytes at the busiest rank, over T"
@@ -172,7 +176,8 @@ def interval_words(rows: Sequence[Row]) -> str:
     if not counts:
         return "no times"
     if counts == {1}:
-        return "one launch: no interval over launches; in brackets: inside it"
+        inside = "" if all(row.half_width is None for row in rows) else " over launches; in brackets: inside it"
+        return f"one launch: no interval{inside}"
     if len(counts) == 1:
         return f"intervals: 95 % over {counts.pop()} launches"
     return f"intervals: 95 % over n launches{', in brackets: inside one' if 1 in counts else ''}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from collmark.analysis.claims.finding import Figure, Finding, Verdict
 from collmark.analysis.claims.quantity import number
+from collmark.analysis.claims.rule import INTERVAL
 from collmark.cli.console import Terminal
 from collmark.cli.layout import Column, Paint, lay_out
 from collmark.core.numeral import counted
@@ -18,6 +19,8 @@ ABSENT = "-"
 WORDS = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS"}
 STYLES = {Verdict.HOLDS: "good", Verdict.FAILS: "bad", Verdict.INCONCLUSIVE: "caution", Verdict.NO_DATA: "muted"}
 KINDS = "kind: S arithmetic on link rates, W on a workload; M decided by records; P by a layout projection"
+USUAL = 0.95
+"""The level of ratios that decide nothing."""
 LEAST_WIDE = 20
 """Columns below which the last column is not folded any further."""
 INDENT = 16
@@ -31,8 +34,8 @@ def verdict_word(finding: Finding) -> str:
     return f"{finding.mark} {word}".strip()
 
 
-def figure_words(figure: Figure | None, *, name: bool = False) -> str:
-    """Return a figure: value, unit, and its interval with level and count."""
+def figure_words(figure: Figure | None, *, name: bool = False, with_level: bool = False) -> str:
+    """Return a figure: value, unit, and its interval; with its name, or as asked, level and count of that."""
     if figure is None:
         return ABSENT
     estimate = figure.estimate
@@ -41,7 +44,7 @@ def figure_words(figure: Figure | None, *, name: bool = False) -> str:
     if estimate is not None:
         lower, upper = (number(end, _DIGITS) for end in (estimate.lower, estimate.upper))
         text = f"{number(figure.value, digits)} [{lower}, {upper}] {figure.unit}".strip()
-        if name:
+        if name or with_level:
             text += f" ({100 * estimate.level:g} % over {estimate.count} {estimate.over})"
     return f"{figure.name}: {text}" if name else text
 
@@ -57,11 +60,18 @@ def print_verdicts(terminal: Terminal, judgement: Judgement) -> None:
     """Print the count of each verdict and a row for each finding."""
     lines = [
         line
-        for text in (count_words(judgement.findings), KINDS)
+        for text in (count_words(judgement.findings), KINDS, *_interval_words(judgement))
         for line in textwrap.wrap(text, terminal.width(), **_FOLD)
     ]
     lines += _table(judgement.findings, terminal.width(), terminal.painter(sys.stdout))
     terminal.out("\n".join(lines))
+
+
+def _interval_words(judgement: Judgement) -> Iterator[str]:
+    """Yield at which levels the intervals of a table are, where it has any."""
+    if any(one.found is not None and one.found.estimate is not None for one in judgement.findings):
+        inside, outside = (100 * judgement.rules[INTERVAL].thresholds[key] for key in ("inside", "outside"))
+        yield f"[...]: the interval that decides, {inside:g} % where the claim holds, {outside:g} % elsewhere"
 
 
 def _table(findings: Sequence[Finding], width: int, paint: Paint) -> list[str]:
@@ -109,10 +119,10 @@ def print_explanations(terminal: Terminal, judgement: Judgement) -> None:
 
 def _explained(finding: Finding, known: Sequence[str], width: int, paint: Paint) -> Iterator[str]:
     word = paint(verdict_word(finding), STYLES[finding.verdict])
-    yield f"{finding.kind}  {word}  claimed {finding.claimed}, found {figure_words(finding.found)}"
+    yield f"{finding.kind}  {word}  claimed {finding.claimed}, found {figure_words(finding.found, with_level=True)}"
     parts = [
         f"{part.says}: {WORDS.get(part.verdict, str(part.verdict))}, claimed {part.claimed}, found "
-        f"{figure_words(part.found)}"
+        f"{figure_words(part.found, with_level=True)}"
         for part in finding.parts
     ]
     yield from _entries("by", [finding.by], width)
@@ -123,7 +133,8 @@ def _explained(finding: Finding, known: Sequence[str], width: int, paint: Paint)
         yield from _entries("holds", [_range(finding.band, finding.found.unit)], width)
     others = [figure for figure in finding.also if not figure.over]
     yield from _entries("beside", [figure_words(figure, name=True) for figure in others], width)
-    yield from _ratios(finding.ratios, width, paint)
+    yield from _ratios(finding, width, paint)
+    yield from _entries("missing", [f"{one.name}: {one.reason}" for one in finding.missing], width)
     yield from _entries("note", [note for note in finding.notes if note not in known], width)
     yield from _entries("evidence", finding.evidence, width)
     yield from _entries("would change", [finding.would_change], width)
@@ -132,13 +143,14 @@ def _explained(finding: Finding, known: Sequence[str], width: int, paint: Paint)
         yield f"{'' if position else '  to decide':<{INDENT}}{line}"
 
 
-def _ratios(ratios: Sequence[Figure], width: int, paint: Paint) -> Iterator[str]:
+def _ratios(finding: Finding, width: int, paint: Paint) -> Iterator[str]:
     """Yield the table of ratios, the one that decides first, with what stands over what below each."""
+    ratios = finding.ratios
     if not ratios:
         return
-    rows = [("ratio", "found", "95 %, launches")]
-    for one in ratios:
-        rows.append((f"{one.name}{'' if rows[1:] else ' (decides)'}", number(one.value, _DIGITS), _ends(one)))
+    names = [f"{one.name}{' (decides)' if one is finding.found else ''}" for one in ratios]
+    values = [(number(one.value, _DIGITS), _ends(one)) for one in ratios]
+    rows = [("ratio", "found", "95 %, launches"), *((name, *own) for name, own in zip(names, values, strict=True))]
     found, ends = (max(len(row[column]) for row in rows) for column in (1, 2))
     room = max(LEAST_WIDE, min(max(len(row[0]) for row in rows), width - found - ends - 6))
     for position, (name, value, interval) in enumerate(rows):
@@ -157,7 +169,8 @@ def _ends(figure: Figure) -> str:
     estimate = figure.estimate
     if estimate is None:
         return "one launch: no interval"
-    return f"[{number(estimate.lower, _DIGITS)}, {number(estimate.upper, _DIGITS)}], {estimate.count}"
+    level = "" if estimate.level == USUAL else f" ({100 * estimate.level:g} %)"
+    return f"[{number(estimate.lower, _DIGITS)}, {number(estimate.upper, _DIGITS)}]{level}, {estimate.count}"
 
 
 def _range(band: tuple[float, float], unit: str) -> str:

@@ -9,13 +9,14 @@ from typing import Annotated
 
 import msgspec
 
+from collmark.core.doctor.finding import Diagnosis, Finding
+from collmark.core.host_noise import HostNoise
 from collmark.core.record import (
     Check,
     ClockModel,
     Evidence,
     Histogram,
     Host,
-    HostNoise,
     Imported,
     Launch,
     Ranks,
@@ -25,6 +26,7 @@ from collmark.core.record import (
     Timer,
     Timing,
 )
+from collmark.core.start_up import StartUp
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +64,7 @@ def field_table(struct: type[msgspec.Struct]) -> Iterator[Field]:
 
 
 STORED = (
-    Run, Launch, Host, HostNoise, Timer, Record, Timing, Histogram, Ranks, Check, Evidence, ClockModel, Imported,
-    SampleReference,
+    Run, Launch, StartUp, Diagnosis, Finding, Host, HostNoise, Timer, Record, Timing, Histogram, Ranks, Check, Evidence,
+    ClockModel, Imported, SampleReference,
 )  # fmt: skip
 """The stored types, in the order in which results/README.md shows them."""

@@ -24,6 +24,10 @@ class Marker(StrEnum):
     """Another tool measured, and its log was read."""
 
 
+NOT_IN_LOGS = ("buffers", "scheduling", "binding")
+"""Fields of a case that no log of another tool tells: what a case of an imported figure says there is not known."""
+
+
 def marker_of(record: Record) -> Marker | None:
     """Return the marker of a record; None where it is a measurement of ours."""
     if record.simulated:
@@ -65,6 +69,18 @@ def banner(markers: Iterable[Marker | None]) -> str:
         if marker is not None
     ]
     return " ".join(sentences)
+
+
+def reported_words(origins: Iterable[str]) -> str:
+    """Return what T is in figures of other tools, each statistic once; origins are as records have them.
+
+    Examples
+    --------
+    >>> reported_words(["osu: mean of iterations, rank 0", "osu: mean of iterations, rank 0", ""])
+    'mean of iterations, rank 0 (osu)'
+    """
+    told = dict.fromkeys(origin for origin in origins if origin)
+    return "; ".join(f"{statistic} ({tool})" for tool, _, statistic in (one.partition(": ") for one in told))
 
 
 def markers_of(records: Iterable[Record]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collmark.core import noise_limits as limits
+from collmark.core.host_noise import HostNoise
 from collmark.core.noise_judgement import UNTHROTTLED, percent, quantile_hit, remedy, share_hit
-from collmark.core.record import Host, HostNoise, Launch, Run
+from collmark.core.record import Host, Launch, Run
 from collmark.core.units import GIGA, format_duration, format_microseconds
 
 FIFO = "fifo"

@@ -92,3 +92,20 @@ def listed(names: Sequence[str], most: int | None = MOST_LISTED, separator: str 
     shown = names[:most]
     more = len(names) - len(shown)
     return separator.join(shown) + (f" and {more} more" if more else "")
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """Return whole numbers as a list with ranges, in the order given.
+
+    Examples
+    --------
+    >>> spans((0, 1, 2, 3, 6, 8, 9))
+    '0-3,6,8,9'
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)

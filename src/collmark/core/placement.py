@@ -46,11 +46,14 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         At least one, at most `MOST_RANKS`.
     label : str
         A name of the user's, to address the tier of these ranks by.
+    nodelist : str
+        Which nodes, as Slurm writes them (``n[1-2]``), where it matters; a job is submitted for exactly these.
     """
 
     nodes: Annotated[int, msgspec.Meta(ge=1, le=MOST_RANKS)] = 1
     ranks_per_node: Annotated[int, msgspec.Meta(ge=1, le=MOST_RANKS)] = 1
     label: str = ""
+    nodelist: str = ""
 
     @property
     def ranks(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,7 @@ TABLES: dict[str, Any] = {
     "simulation": dict[str, Any],
 }
 """The fields that a plan file writes as tables."""
+NODELIST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.,\[\]-]*")
 CORE_OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "ping_pong")
 
 
@@ -174,11 +177,12 @@ def _names(backends: tuple[str, ...]) -> Registry[None]:
 
 
 def _placement_problems(placements: tuple[Placement, ...]) -> list[str]:
-    shapes = [(placement.nodes, placement.ranks_per_node) for placement in placements]
+    shapes = [(placement.nodes, placement.ranks_per_node, placement.nodelist) for placement in placements]
     problems = [
         f"placements: {nodes} x {ranks} stands there twice: the same ranks would be measured twice as if they were more"
-        for nodes, ranks in sorted({shape for shape in shapes if shapes.count(shape) > 1})
+        for nodes, ranks, _nodelist in sorted({shape for shape in shapes if shapes.count(shape) > 1})
     ]
+    problems += [fault for placement in placements for fault in _nodelist_faults(placement)]
     problems += [
         f"placements: label {excerpt(repr(placement.label))}: use letters, digits, spaces and punctuation without /"
         for placement in placements
@@ -187,8 +191,18 @@ def _placement_problems(placements: tuple[Placement, ...]) -> list[str]:
     return problems
 
 
+def _nodelist_faults(placement: Placement) -> list[str]:
+    """Return what is wrong with the nodes that a placement names."""
+    if not placement.nodelist:
+        return []
+    start = f"placements: nodelist {excerpt(repr(placement.nodelist))}"
+    if not NODELIST.fullmatch(placement.nodelist):
+        return [f"{start}: write it as Slurm does, n[1-2],m7"]
+    return [] if placement.label else [f"{start}: give it a label, by which these nodes are told from others"]
+
+
 def load_plan(path: Path) -> Plan:
-    """Read and check a plan file.
+    """Read and check a plan file: TOML, or a JSON object of the same keys, as jobs are given theirs.
 
     Raises
     ------
@@ -199,9 +213,12 @@ def load_plan(path: Path) -> Plan:
     """
     where = f"plan {short_path(path)}"
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{where}: {_reason(error)}; collmark plan --init writes one to start from") from error
+    if not isinstance(table, dict):
+        raise UsageError(f"{where}: must be a table of a plan's keys; collmark plan --init writes one to start from")
     plan, problems = _read(table)
     try:
         check_plan(plan)
@@ -235,7 +252,7 @@ def _reason(error: Exception) -> str:
             return str(error.strerror)
         case RecursionError():
             return "tables or lists nested too deeply"
-        case UnicodeDecodeError() | tomllib.TOMLDecodeError():
+        case UnicodeDecodeError() | tomllib.TOMLDecodeError() | json.JSONDecodeError():
             return str(error)
     return "a number has thousands of digits"
 
@@ -351,7 +368,8 @@ samples = "64 MiB"
 # gloo = 5
 # mpi = 3
 
-# Where the ranks lie; without one, as many local ranks as the launcher or --ranks gives.
+# Where the ranks lie; without one, as many local ranks as the launcher or --ranks gives. Under Slurm
+# nodelist = "n[1-2]" may say which nodes these must be.
 # [[placements]]
 # nodes = 1
 # ranks_per_node = 2

@@ -15,10 +15,14 @@ import msgspec
 
 from collmark.core.bounds import Count, NotNegative, Ordinal, Share
 from collmark.core.case import Case
+from collmark.core.doctor.finding import Diagnosis
+from collmark.core.host_noise import HostNoise
 from collmark.core.marker import Marker, marker_of
 from collmark.core.operation import Estimand
 from collmark.core.placement import Fabric, Tier
 from collmark.core.plan import Plan
+from collmark.core.start_up import StartUp
+from collmark.core.stored import B, S, meaning
 
 SCHEMA_VERSION = 1
 
@@ -29,7 +33,7 @@ class Status(StrEnum):
     CONVERGED = "converged"
     """The interval of the median was within the precision twice in a row."""
     BUDGET = "budget"
-    """The time for the case ended first."""
+    """The time for the case ended first, or rank 0's room for the stamps of all ranks."""
     UNSTABLE = "unstable"
     """Over 5 % of repetitions lie above 3 x or below a third of the median (the lower of the two middle ones, where
     there are two), or the warm-up cut exceeds a third of them."""
@@ -69,12 +73,6 @@ class Sentinel(StrEnum):
     END = "end"
 
 
-def meaning(text: str, unit: str = "") -> msgspec.Meta:
-    """Annotate a field with its meaning and unit."""
-    return msgspec.Meta(description=text, extra={"unit": unit})
-
-
-S, B = "s", "B"
 Level = Annotated[float, msgspec.Meta(ge=0.5, lt=1)]
 Tau = Annotated[float, msgspec.Meta(ge=1)]
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\\]+$")]
@@ -300,36 +298,6 @@ class Record(_Stored, frozen=True, kw_only=True):
         return self.busy_threads is not None and self.cores is not None and self.busy_threads > self.cores
 
 
-class HostNoise(_Stored, frozen=True, kw_only=True):
-    """How a host disturbed its ranks just before the first case, when each only read the clock, where and as it then
-    ran; lists are in the order of the host's `ranks`.
-    """
-
-    loop: Annotated[str, meaning("loop that read the clock")]
-    threshold: Annotated[NotNegative, meaning("shortest step between two reads that is a gap", S)]
-    watched: Annotated[list[NotNegative], meaning("time that each rank watched", S)]
-    lost: Annotated[list[NotNegative], meaning("time of it that lay in gaps", S)]
-    long: Annotated[list[Count], meaning("gaps of 1 ms and more")]
-    largest: Annotated[list[NotNegative], meaning("largest gap; 0 where there was none", S)]
-    preempted: Annotated[
-        list[Count] | None, meaning("times that another thread took the core; absent where it is not told")
-    ] = None
-    frequency: Annotated[
-        list[NotNegative] | None, meaning("of the cores that the ranks ended on; absent where it is not told", "Hz")
-    ] = None
-    steal: Annotated[Share | None, meaning("share of the host's time that a hypervisor took")] = None
-    throttled: Annotated[
-        NotNegative | None, meaning("time for which a CPU quota stopped the ranks' control group", S)
-    ] = None
-    switches: Annotated[NotNegative | None, meaning("context switches of the whole host", "1/s")] = None
-    summed: Annotated[list[NotNegative] | None, meaning("float32 that each rank adds locally: 1/gamma", "B/s")] = None
-
-    def __post_init__(self) -> None:
-        """Check what must hold between fields, also after decoding."""
-        if not len(self.watched) == len(self.lost) == len(self.long) == len(self.largest):
-            raise ValueError("watched, lost, long and largest must be of equal length, one entry a rank")
-
-
 class Host(_Stored, frozen=True, kw_only=True):
     """One host of a launch."""
 
@@ -378,11 +346,19 @@ class Launch(_Stored, frozen=True, kw_only=True):
     timer: Annotated[Timer, meaning("calibration of the clock")]
     scheduling: Annotated[str, meaning("scheduling class that the ranks run at")]
     start_seconds: Annotated[NotNegative, meaning("time from the launcher's start to the first case", S)]
+    start_up: Annotated[StartUp | None, meaning("what of it each rank took by itself; absent in simulations")] = None
+    messages: Annotated[
+        Count | None, meaning("that rank 0 sent and received over the control channel, looks at clocks not counted")
+    ] = None
     allocation: Annotated[str, meaning("job whose nodes the launch shares with others")] = ""
     outcome: Annotated[
         Outcome | None, meaning("how it ended; absent while it runs or where nobody was left to say")
     ] = None
     reason: Annotated[str, meaning("why it did not complete")] = ""
+    doctor: Annotated[
+        Diagnosis | None, meaning("what was checked before anything was timed; absent in simulations")
+    ] = None
+    restarts: Annotated[list[str], meaning("how earlier processes of this launch ended, whose records are kept")] = []
 
 
 class Run(_Stored, frozen=True, kw_only=True):

@@ -12,13 +12,14 @@ import os
 import shutil
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from collmark.core.case import Case
 from collmark.core.errors import MeasurementError, ParseError, SchemaError, UsageError, short_path
 from collmark.core.numeral import counted
 from collmark.core.record import Launch, Record, Run, SampleReference, Sentinel
@@ -230,13 +231,22 @@ class Writer:
         Id of the launch.
     samples_left : int
         Bytes of raw samples that may still be kept.
+    there : collection of (str, str)
+        What earlier processes of this launch have written: keys of cases, each with its place as a sentinel, if any.
     """
 
-    def __init__(self, folder: RunFolder, launch: int, samples_left: int) -> None:
+    def __init__(
+        self, folder: RunFolder, launch: int, samples_left: int, there: Collection[tuple[str, str]] = ()
+    ) -> None:
+        self._there = frozenset(there)
         self._records = folder.path / RECORDS_FILE
         self._name = f"samples-{launch:04d}.i64"
         self._samples = folder.path / self._name
         self._samples_left = samples_left
+
+    def has(self, case: Case, sentinel: Sentinel | None) -> bool:
+        """Whether a case, or that repeat of the sentinel, was written before."""
+        return (case.key, sentinel or "") in self._there
 
     def append(self, record: Record, stamps_SRI: NDArray[np.int64] | None) -> Record:
         """Write one record, its samples first, and return it as it is on disk.

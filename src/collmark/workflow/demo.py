@@ -18,6 +18,8 @@ from collmark.core.plan import FIRST_LAUNCHES, Plan
 from collmark.core.units import Seconds
 
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "ping_pong", "stream")
+SIZES = "16B:16MiB:x2"
+"""An octave apart: where MPI changes its protocol, between 1 and 64 KiB, a segment needs four sizes of its own."""
 LEAST_RANKS, MOST_RANKS = 2, 4
 BUDGET: Seconds = 240.0
 MEASURING = 220 / 240  # of the time allowed; the rest is for the start of the program, fits and the report
@@ -62,6 +64,7 @@ def make_demo(*, launches: int | str = FIRST_LAUNCHES, budget: Seconds = BUDGET)
         remarks.append("without the right to SCHED_FIFO: these figures are a scheduler test")
     plan = Plan(
         operations=OPERATIONS,
+        sizes=SIZES,
         backends=tuple(backends),
         mpi_library=library,
         shares={name: SHARES[name] for name in backends} if len(backends) > 1 else {},

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 import msgspec
 
 from collmark.core.errors import UnknownNameError, UsageError
+from collmark.core.marker import NOT_IN_LOGS
 from collmark.core.metrics import algorithm_bandwidth, bus_bandwidth
 from collmark.core.record import Launch, Record
 from collmark.core.store import RunFolder
@@ -76,6 +77,8 @@ def rows(folder: RunFolder) -> Iterator[dict[str, Any]]:
         row: dict[str, Any] = dict.fromkeys(columns())
         row.update(_flat(msgspec.to_builtins(record)))
         row.update(_defaults(record))
+        if record.imported is not None:
+            row |= dict.fromkeys(f"case_{name}" for name in NOT_IN_LOGS)
         row["run"] = folder.path.resolve().name
         if record.seconds is not None:
             row["algorithm_bandwidth"] = algorithm_bandwidth(record.case, record.seconds)

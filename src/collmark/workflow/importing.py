@@ -19,7 +19,7 @@ import msgspec
 from collmark import __version__
 from collmark.analysis.importers.index import IMPORTERS
 from collmark.analysis.importers.read import Read, read_log
-from collmark.analysis.importers.records import Terms, record_of, sort_rows
+from collmark.analysis.importers.records import Terms, record_of, sort_rows, uneven_words
 from collmark.analysis.importers.row import Facts, Row
 from collmark.core.case import Case, Device
 from collmark.core.dtype import DTYPES
@@ -74,10 +74,13 @@ class Import(msgspec.Struct, frozen=True, kw_only=True):
         What was stored.
     missing : dict of str to int
         How many rows each reason kept from being stored.
+    uneven : str
+        Which cases are in how many launches, where several logs are launches and not all cases are in all.
     """
 
     runs: tuple[Stored, ...]
     missing: dict[str, int]
+    uneven: str
 
 
 def facts_of(
@@ -144,7 +147,7 @@ def tier_of(text: str | None) -> tuple[Tier, Fabric | None]:
 
 
 def read_files(names: Sequence[str], facts: Facts) -> tuple[list[Read], list[str]]:
-    """Return what each log says, and for each that nobody recognises a sentence.
+    """Return what each log says, and the names of those that nobody recognises.
 
     Raises
     ------
@@ -163,8 +166,7 @@ def read_files(names: Sequence[str], facts: Facts) -> tuple[list[Read], list[str
         if read.rows or read.skipped:
             found.append(read)
         else:
-            label = STDIN_NAME if name == STDIN else short_path(name)
-            unknown.append(f"{label}: no tool's output was recognised in it; read are {supported()}")
+            unknown.append(STDIN_NAME if name == STDIN else short_path(name))
     return found, unknown
 
 
@@ -199,8 +201,8 @@ def _read_one(name: str, facts: Facts) -> Read:
 
 
 def supported() -> str:
-    """Return the formats that are read, in words."""
-    return "; ".join(importer.says for importer in IMPORTERS.values())
+    """Return the tools whose output is read, in words."""
+    return ", ".join(dict.fromkeys(importer.says for importer in IMPORTERS.values()))
 
 
 def _bytes_of(name: str) -> bytes:
@@ -254,6 +256,7 @@ def store(
         _refuse_copies(reads)
     missing: Counter[str] = Counter()
     runs: list[Stored] = []
+    uneven = ""
     batches = [list(reads)] if as_launches else [[one] for one in reads]
     for batch in batches:
         rows = [row for one in batch for row in one.rows]
@@ -261,12 +264,14 @@ def store(
         missing += found.missing
         notices = [f"{warned.file}:{warned.line}: {warned.text}" for one in batch for warned in one.warned]
         name = label or _label_of(rows)
+        uneven = uneven_words(found.passes, sum(bool(one.rows) for one in batch)) if as_launches else ""
+        notices[:0] = [uneven] if uneven else []
         passes = [found.passes] if as_launches else [[one] for one in found.passes]
         for number, launches in enumerate(passes, 1):
             if any(launches):
                 own = name if number == 1 else f"{name}-{number}"
                 runs.append(_store(launches, own, output, terms, command, notices))
-    return Import(runs=tuple(runs), missing=dict(missing))
+    return Import(runs=tuple(runs), missing=dict(missing), uneven=uneven)
 
 
 def _refuse_copies(reads: Sequence[Read]) -> None:

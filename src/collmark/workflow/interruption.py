@@ -1,4 +1,7 @@
-"""Signals that ask a run to stop: everything finished is kept, and a second one stops at once."""
+"""Signals that ask a run to stop: everything finished is kept, and a second one stops at once.
+
+SIGUSR1, which a job can have before its time is over, asks for less: the running case comes to its end.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+AFTER_CASE = signal.SIGUSR1
 
 
 class StopSignals:
-    """Listens for SIGINT, SIGTERM and SIGHUP while in its block.
+    """Listens for SIGINT, SIGTERM, SIGHUP and SIGUSR1 while in its block.
 
     Parameters
     ----------
@@ -22,6 +26,8 @@ class StopSignals:
 
     def __init__(self, on_first: Callable[[int], None]) -> None:
         self.received = 0
+        """The signal by which the run stops at once; 0 while there is none."""
+        self._is_ending = False
         self._on_first = on_first
         self._previous: dict[int, Any] = {}
 
@@ -29,9 +35,18 @@ class StopSignals:
         """Whether a signal came."""
         return self.received != 0
 
+    def is_ending(self) -> bool:
+        """Whether the running case is the last."""
+        return self._is_ending
+
+    @property
+    def number(self) -> int:
+        """The signal that the run ends by."""
+        return self.received or AFTER_CASE
+
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in HEARD:
+            for number in (*HEARD, AFTER_CASE):
                 self._previous[number] = signal.signal(number, self._handle)
         return self
 
@@ -42,6 +57,11 @@ class StopSignals:
             signal.signal(number, handler)
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if number == AFTER_CASE:
+            if not (self.received or self._is_ending):
+                self._is_ending = True
+                self._on_first(number)
+            return
         if self.received:
             if number == signal.SIGHUP:
                 return  # nobody insists: of a terminal that is closed, both the system and the shell tell

@@ -59,6 +59,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         What an uneven case reaches of its lower bound.
     slowdown : Slowdown or None
         Of a group among others: against the group alone.
+    origin : str
+        Tool and statistic of an imported figure; empty where it is not imported.
     """
 
     case: Case
@@ -75,6 +77,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     imbalance: float | None = None
     reached: Reached | None = None
     slowdown: Slowdown | None = None
+    origin: str = ""
 
     @property
     def is_over_launches(self) -> bool:
@@ -138,6 +141,7 @@ def _row(
         estimand=None if seconds is None else estimand,
         imbalance=imbalance(case.exchange) if case.traffic else None,
         reached=reached,
+        origin=next((record.imported.origin for record in records if record.imported is not None), ""),
         slowdown=slowdown,
     )
 

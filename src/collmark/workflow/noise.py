@@ -12,6 +12,7 @@ from collmark.bench.noise.pinned import can_pin, own_cores
 from collmark.core.errors import UsageError, excerpt
 from collmark.core.noise import MachineNoise
 from collmark.core.noise_judgement import Finding, judge
+from collmark.core.numeral import spans
 from collmark.core.units import Seconds, parse_seconds
 
 DURATION: Seconds = 5.0
@@ -89,23 +90,6 @@ def read_cores(text: str | None) -> tuple[int, ...]:
     missing = [core for core in found if core not in own]
     if missing:
         raise UsageError(
-            f"--cores {excerpt(text)}: this process may not run on core {missing[0]}; it may on {core_list(own)}"
+            f"--cores {excerpt(text)}: this process may not run on core {missing[0]}; it may on {spans(own)}"
         )
     return tuple(sorted(found))
-
-
-def core_list(cores: tuple[int, ...]) -> str:
-    """Return cores as a list with ranges.
-
-    Examples
-    --------
-    >>> core_list((0, 1, 2, 3, 6, 8, 9))
-    '0-3,6,8,9'
-    """
-    runs: list[list[int]] = []
-    for core in cores:
-        if runs and core == runs[-1][-1] + 1:
-            runs[-1].append(core)
-        else:
-            runs.append([core])
-    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)

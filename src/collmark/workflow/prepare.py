@@ -12,6 +12,7 @@ from collmark.bench.backends.gpu_seat import SHARED, check_local_ranks, is_asked
 from collmark.bench.backends.index import BACKENDS
 from collmark.bench.backends.mpi_functions import without_unserved
 from collmark.bench.backends.mpi_library import check_launcher, choose
+from collmark.bench.backends.slurm_pmi import offered
 from collmark.bench.launchers.joined import Joined, launcher_program
 from collmark.bench.memory import check_memory
 from collmark.bench.simulation.spec import check_place_of, read_simulation
@@ -120,6 +121,7 @@ def with_mpi_library(plan: Plan, joined: Joined | None, environ: Mapping[str, st
     words = f"MPI is {library}"
     if joined is not None:
         check_launcher(library, joined.launcher, environ, launcher_program())
+        words += f", started by srun --mpi={offered(environ)}" if offered(environ) else ""
     else:
         if not library.mpiexec:
             raise UnavailableError(
@@ -173,6 +175,11 @@ def _placements(plan: Plan, ranks: int | None, joined: Joined | None) -> tuple[P
         if len(plan.backends) > 1:
             msg = f"ranks started by {joined.launcher} measure one backend at a time: name one with --backend"
             raise UsageError(msg)
+        if joined.ranks % joined.nodes:
+            raise UnavailableError(
+                f"{joined.launcher} has started {joined.ranks} ranks on {joined.nodes} nodes, and collmark needs "
+                "equally many on each: tell the launcher, as srun --ntasks-per-node=N does"
+            )
         there = Placement(nodes=joined.nodes, ranks_per_node=joined.ranks // joined.nodes)
         if ranks not in (None, joined.ranks):
             msg = f"--ranks {ranks}: {joined.launcher} has started {joined.ranks}; leave --ranks away"

@@ -93,7 +93,14 @@ def material_of(
     systems = named_systems(expect)
     table = load_table()
     material = gather(results, (), systems, include_unstable=include_unstable, prior=prior)
-    findings = judge(table.claims, table.rules, results, include_unstable=include_unstable, fits=material.fits)
+    findings = judge(
+        table.claims,
+        table.rules,
+        results,
+        include_unstable=include_unstable,
+        fits=material.fits,
+        table=material.table,
+    )
     return msgspec.structs.replace(material, findings=tuple(findings))
 
 

@@ -18,7 +18,7 @@ from collmark.bench.environment import usable_cores
 from collmark.bench.event import Event, LaunchStarted, PipedEvent, RunStarted
 from collmark.bench.job import Job
 from collmark.bench.launchers.joined import Joined
-from collmark.bench.launchers.seating import be_rank, turn_away
+from collmark.bench.launchers.seating import be_rank, send_home, turn_away
 from collmark.bench.launchers.start import launch_of
 from collmark.bench.memory import check_memory
 from collmark.bench.simulation.launch import simulate_launch
@@ -27,7 +27,7 @@ from collmark.core.errors import CollmarkError, InterruptedRunError, Measurement
 from collmark.core.metrics import like_medians
 from collmark.core.placement import Placement
 from collmark.core.plan import AUTO, Plan, check_plan
-from collmark.core.record import SCHEMA_VERSION, Launch, Outcome, Record, Run, Status
+from collmark.core.record import SCHEMA_VERSION, Launch, Outcome, Record, Run, Sentinel, Status
 from collmark.core.statistics import log_t_interval
 from collmark.core.store import RUN_FILE, RunFolder
 from collmark.workflow.bound import most_seconds
@@ -87,8 +87,19 @@ def missing_rounds(run: Run, records: Iterable[Record], launches: int) -> list[l
     return [[case for case, need in wanted if need > position] for position in range(max(0, most))]
 
 
-def carry_out(folder: RunFolder, sink: Sink, signals: StopSignals, joined: Joined | None = None) -> None:
+def carry_out(
+    folder: RunFolder, sink: Sink, signals: StopSignals, joined: Joined | None = None, launch: int | None = None
+) -> None:
     """Measure what is missing in a run.
+
+    Parameters
+    ----------
+    folder, sink, signals
+        The run, who is told, who stops it.
+    joined : Joined or None
+        The launcher that started this process, if any.
+    launch : int or None
+        The launch that these ranks are, of which only what is missing is measured; None for one more.
 
     Raises
     ------
@@ -104,7 +115,7 @@ def carry_out(folder: RunFolder, sink: Sink, signals: StopSignals, joined: Joine
         with telling_others(others):
             folder.mend()
         with _missing_folder_noticed(folder):
-            _Execution(folder, lock, sink, signals, joined).run()
+            _Execution(folder, lock, sink, signals, joined).run(launch)
     except KeyboardInterrupt as error:
         raise InterruptedRunError("stopped at once", signals.received or signal.SIGINT) from error
     finally:
@@ -149,9 +160,12 @@ class _Execution:
         check_plan(self._plan)
         self._ends = time.monotonic() + (self._plan.budget or UNBOUNDED)
 
-    def run(self) -> None:
-        """Make the launches that are missing, and more while `auto` asks for them."""
+    def run(self, launch: int | None) -> None:
+        """Make the launches that are missing, and more while `auto` asks for them; or what is missing of one."""
         records = list(self._folder.records())
+        if launch is not None:
+            self._complete(launch, records)
+            return
         launches = 1 if self._joined else self._plan.first_launches
         # Every process set that joins is one more launch of the whole plan, whatever is there.
         rounds = missing_rounds(self._run, [] if self._joined else records, launches)
@@ -164,6 +178,29 @@ class _Execution:
                 if not wide or time.monotonic() >= self._ends:
                     return
                 self._make([wide])
+
+    def _complete(self, launch: int, records: Sequence[Record]) -> None:
+        """Be one launch of the run: measure what earlier processes of it have not, if anything."""
+        own = [record for record in records if record.launch == launch and record.status in DONE]
+        there = {(record.case.key, record.sentinel or "") for record in own}
+        known = next((one for one in self._run.launches if one.id == launch), None)
+        missing = [case for case in self._run.cases if (case.key, "") not in there]
+        is_broken_off = known is not None and known.outcome not in (Outcome.COMPLETE, Outcome.BUDGET)
+        has_sentinels = len({mark for _key, mark in there if mark}) == len(Sentinel)
+        self._announce([missing] if missing else [], own)
+        if not missing and not (is_broken_off and not has_sentinels):
+            if self._joined:
+                send_home(self._joined, f"launch {launch} is complete", self._plan.timeout)
+            return
+        if self._signals.received or self._signals.is_ending():
+            raise InterruptedRunError("stopped before the launch", self._signals.number)
+        groups = list(grouped(self._run.cases))
+        if len(groups) > 1:
+            raise UsageError(f"--launch {launch}: the run has launches of several backends or placements; use --resume")
+        ((backend, placement), cases) = groups[0]
+        job = self._job(backend, placement, cases, self._ends - time.monotonic(), launch)
+        restarts = (*known.restarts, ending_of(known)) if known else ()
+        self._carry_out(msgspec.structs.replace(job, there=tuple(sorted(there)), restarts=restarts))
 
     def _announce(self, rounds: Sequence[Sequence[Case]], records: Sequence[Record]) -> None:
         groups = [group for cases in rounds for group in grouped(cases)]
@@ -187,16 +224,17 @@ class _Execution:
             remaining = self._ends - time.monotonic()
             if remaining <= 0 and not self._joined:  # where others wait for rank 0, the launch ends in good order
                 return
-            if self._signals.received:
-                raise InterruptedRunError("stopped between launches", self._signals.received)
-            self._one(backend, placement, cases, remaining * share_of_next(backends[position:], self._plan.shares))
+            if self._signals.received or self._signals.is_ending():
+                raise InterruptedRunError("stopped between launches", self._signals.number)
+            known = [launch.id for launch in self._folder.read_run().launches]
+            budget = remaining * share_of_next(backends[position:], self._plan.shares)
+            self._carry_out(self._job(backend, placement, cases, budget, max(known, default=0) + 1))
 
-    def _one(self, backend: str, placement: Placement, cases: Sequence[Case], budget: float) -> None:
-        known = [launch.id for launch in self._folder.read_run().launches]
+    def _job(self, backend: str, placement: Placement, cases: Sequence[Case], budget: float, launch: int) -> Job:
         sampled = sum(path.stat().st_size for path in self._folder.path.glob("samples-*.i64"))
-        job = Job(
+        return Job(
             folder=str(self._folder.path.resolve()),
-            launch=max(known, default=0) + 1,
+            launch=launch,
             backend=backend,
             placement=placement,
             cases=tuple(cases),
@@ -206,18 +244,21 @@ class _Execution:
             launcher=self._joined.launcher if self._joined else "collmark",
             allocation=one_line(os.environ.get("SLURM_JOB_ID", "")),
         )
+
+    def _carry_out(self, job: Job) -> None:
         self._launch = None
         try:
-            if backend == SIMULATED:
-                simulate_launch(job, self._emit, self._signals.is_stopping)
+            if job.backend == SIMULATED:
+                simulate_launch(job, self._emit, self._signals.is_stopping, self._signals.is_ending)
             elif self._joined:
-                be_rank(self._joined, job, self._emit, lambda: self._signals.received, self._on_fault)
+                received, is_ending = (lambda: self._signals.received), self._signals.is_ending
+                be_rank(self._joined, job, self._emit, received, self._on_fault, is_ending)
             else:
                 launch = launch_of(job, self._folder.path / "logs", keep=(self._lock,))
-                launch.run(self._emit, self._signals.is_stopping)
+                launch.run(self._emit, self._signals.is_stopping, self._signals.is_ending)
         except InterruptedRunError as error:
             self._mark(Outcome.INTERRUPTED, str(error))
-            raise InterruptedRunError(str(error), self._signals.received) from error
+            raise InterruptedRunError(str(error), self._signals.number) from error
         except MeasurementError as error:
             self._mark(Outcome.LOST, str(error))
             raise MeasurementError(f"{error}, launch {job.launch}") from error
@@ -250,6 +291,12 @@ class _Execution:
                 of_case.setdefault(record.case.key, []).append(record)
         medians = {key: like_medians(records)[0] for key, records in of_case.items()}
         return [case for case in self._run.cases if not is_settled(medians.get(case.key, []), self._plan.precision)]
+
+
+def ending_of(launch: Launch) -> str:
+    """Return how the processes of a launch ended, which others follow."""
+    hosts = ", ".join(host.name for host in launch.hosts)
+    return f"began {launch.started} on {hosts}: {launch.reason or 'nobody was left to say how it ended'}"
 
 
 def share_of_next(backends: Sequence[str], shares: Mapping[str, float]) -> float:

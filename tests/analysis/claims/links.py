@@ -53,7 +53,7 @@ def link(
     """Return records of one operation on one link: asymptotic (bus) bandwidth `rate` in B/s, latency `alpha` in s."""
     tier, fabric = PLACES[place]
     within = tier in (Tier.NVLINK, Tier.XGMI, Tier.LOOPBACK)
-    shape = {"nodes": 1, "ranks_per_node": ranks} if within else {"nodes": ranks, "ranks_per_node": 1}
+    shape: dict[str, Any] = {"nodes": 1, "ranks_per_node": ranks} if within else {"nodes": ranks, "ranks_per_node": 1}
     case: dict[str, Any] = {
         "backend": "nccl",
         "device": Device.CUDA,

@@ -22,7 +22,7 @@ def check_of(found: Finding) -> str:
 
 def test_fieller_stands_beside_welch_as_a_check(table: Table) -> None:
     found = finding(table, "gap-18x", link("nvlink", rate=8.2 * 50 * GB), link("infiniband", rate=50 * GB))
-    assert re.fullmatch(r"check by Fieller's interval: 8\.2\d* \[8\.\d+, 8\.\d+\]", check_of(found))
+    assert re.fullmatch(r"check by Fieller's interval: 8\.2\d* \[8\.\d+, 8\.\d+\], 95 %", check_of(found))
     assert found.found is not None
     assert found.found.estimate is not None
     assert found.found.estimate.method == "Welch t on logarithms"
@@ -64,6 +64,18 @@ def test_imported_figures_decide_and_are_marked(table: Table) -> None:
     assert (own.imported, own.mark) == (False, "")
     latency = finding(table, "ib-latency-2us", imported(link("infiniband", "ping_pong", alpha=2 * US)))
     assert (latency.verdict, latency.mark) == (Verdict.HOLDS, "IMPORTED")
+
+
+def test_without_data_it_is_said_which_records_would_decide(table: Table) -> None:
+    logs = [imported(link(place, "all_reduce", ranks=8)) for place in ("nvlink", "infiniband")]
+    gap = finding(table, "gap-18x", *logs)
+    assert "nvlink: no stream; unlike it: all_reduce" in gap.by
+    deciding = "records of stream over nvlink and infiniband that are alike in all else, measured or imported"
+    assert gap.would_change == deciding
+    streams = [imported(link(place)) for place in ("nvlink", "infiniband")]
+    assert finding(table, "gap-18x", *streams).verdict is not Verdict.NO_DATA
+    latency = finding(table, "ib-latency-2us", *logs)
+    assert latency.would_change == "records of ping_pong over infiniband, measured or imported"
 
 
 def test_every_ratio_of_kind_m_says_both_sides(table: Table) -> None:

@@ -96,7 +96,7 @@ def test_every_field_of_a_series_has_its_row() -> None:
     """What is no matter of place either has a row above, or belongs to the operation, or is tested below."""
     rows = {field for fields, _reason in (*UNLIKE.values(), *REDUCED.values()) for field in fields}
     of_group = {"groups", "group", "company"}
-    elsewhere = {"operation", "traffic", "origin", "estimand"}
+    elsewhere = {"operation", "traffic", "origin", "estimand", "window"}
     assert set(Series.__struct_fields__) - set(OTHER_PLACE) - elsewhere - of_group == rows - {"group", "placement"}
 
 

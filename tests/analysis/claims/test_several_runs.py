@@ -25,6 +25,12 @@ def test_runs_that_disagree_are_named_and_not_pooled(table: Table) -> None:
     assert "runs differ by over 10%" in found.by
     assert "run2 48 GB/s, run3 30 GB/s" in found.by
     assert "launches on each side" not in found.would_change
+    assert found.found is None  # no ratio of what two runs say apart
+    worked = " ".join(found.steps)
+    assert "B, stream asymptotic bandwidth" in worked
+    assert "= no figure, runs differ by over 10%" in worked
+    assert "A / B = no figure, runs of one side differ" in worked
+    assert "Fieller" not in worked
     near = finding(table, "gap-18x", link("nvlink", rate=18 * 38 * GB), link("infiniband", rate=45 * GB), fast)
     assert "runs differ" not in near.by  # by less than a tenth
     noisy = [link("infiniband", rate=rate * GB, levels=WIDE) for rate in (48, 40)]
@@ -36,6 +42,8 @@ def test_times_of_runs_that_disagree_decide_nothing(table: Table) -> None:
     found = finding(table, "ib-latency-2us", *groups)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "runs differ by over 10%" in found.by
+    assert found.found is None
+    assert any("= no figure, runs differ" in step for step in found.steps)
     assert finding(table, "ib-latency-2us", groups[0], groups[0]).verdict is not Verdict.INCONCLUSIVE
 
 

@@ -21,7 +21,7 @@ OVERHEAD, ALPHA, BETA = 5e-6, 10e-6, 1e-10  # s, s a message, s/B
 SERIES = Series(
     run="draw", operation="all_reduce", backend="gloo", device="cpu", dtype="float32", reduction="sum",
     placement="1x2", traffic="", cadence="isolated", in_place=False, buffers="same", scheduling="other",
-    binding="none", directions=1, root=0, form="blocking", thread_level="", groups="", group="", company="",
+    binding="none", directions=1, window=1, root=0, form="blocking", thread_level="", groups="", group="", company="",
     tier="shared-memory", fabric="", origin="", estimand="L", marker="SIMULATED",
 )  # fmt: skip
 

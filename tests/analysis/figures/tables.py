@@ -142,7 +142,7 @@ def table_for(figure: str, results: Results) -> pd.DataFrame:
     if figure == "tails":
         return repetitions_of()
     if figure == "prior":
-        return with_prior(drawn_of(results), "nccl:HOPPER")
+        return with_prior(drawn_of(results).assign(backend="nccl"), "nccl:HOPPER")
     if figure == "last-rank":
         return rank_shares([results])
     return drawn_of(results, most_curves=1 if figure == "launches" else 4)

@@ -50,6 +50,13 @@ def test_two_runs_share_a_panel_in_colours_of_their_own() -> None:
     assert set(table["swatch"]) == {"run-a", "run-b"}
 
 
+def test_two_runs_stay_side_by_side_where_something_else_splits_panels() -> None:
+    both = [*curve(), *curve(of_case={"in_place": True})]
+    table = drawn_of(results_of(both, "20300101T000000Z-a"), results_of(both, "20300102T000000Z-b"))
+    assert set(table["panel"]) == {"all_reduce, out of place", "all_reduce, in place"}
+    assert set(table["curve"]) == {"a, loopback", "b, loopback"}
+
+
 def test_three_runs_of_one_tier_have_a_panel_each() -> None:
     table = drawn_of(*(results_of(curve(), name) for name in ("a", "b", "c")))
     assert list(table["panel"].unique()) == ["all_reduce, a", "all_reduce, b", "all_reduce, c"]

@@ -275,3 +275,16 @@ def test_the_last_line_of_a_log_that_ends_in_it() -> None:
     assert [one.nbytes for one in found.rows] == [4]
     assert [one.line for one in found.skipped] == [4]
     assert [one.nbytes for one in read_log(f"{text}\n".encode(), "log", Facts()).rows] == [4, 8]
+
+
+def test_a_row_before_a_gap_may_be_two_and_is_refused_where_its_end_is_the_size_that_is_missing() -> None:
+    title = "# OMB-Py MPI Bandwidth Test"
+    forged = row(16, "4.09")[:-2] + "32" + 19 * " "  # cut in its decimals, and the next row after its size
+    found = read(title, "# Size (B)  Bandwidth (MB/s)", rows(4, "1.02", "2.01"), forged, rows(64, "16.36", "32.80"))
+    assert [one.nbytes for one in found.rows] == [4, 8]
+    assert [one.line for one in found.skipped] == [5, 6, 7]
+    assert "may be those of that size" in found.skipped[0].reason
+    whole = read(title, "# Size (B)  Bandwidth (MB/s)", rows(8, "2.01", "4.32", "8.21"))
+    assert [one.nbytes for one in whole.rows] == [8, 16, 32]
+    told = read(title, "# Size (B)  Bandwidth (MB/s)", rows(8, "2.01", "4.07"), rows(64, "16.36"))
+    assert [one.nbytes for one in told.rows] == [8, 16]

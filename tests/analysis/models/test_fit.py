@@ -5,10 +5,13 @@ import math
 import msgspec
 import numpy as np
 import pytest
+from tests.analysis.claims.links import imported
 from tests.analysis.made import SIZES, case_of, curve, noisy, record_of, replaced, results_of, times
 
+from collmark.analysis.figures.place import series_names
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fit, Fits, fit_frame
+from collmark.analysis.models.quantity import Quantity
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.record import Record, Status
 
@@ -94,6 +97,28 @@ def test_bandwidth_that_a_soft_bend_never_comes_near_is_weak() -> None:
     assert fit.model == "p-norm"
     assert fit.beta is not None
     assert "of 1/beta, needs 89 %" in fit.beta.weak
+
+
+def test_bandwidth_of_a_model_that_runs_beside_the_largest_sizes_is_weak() -> None:
+    """Times of an all_reduce over 2 x 4 GPUs: a step, and behind it a bend too soft for the line of a segment."""
+    microseconds = [
+        18.7, 18.7, 18.3, 18.8, 21.0, 21.7, 22.0, 23.1, 24.9, 38.0, 42.9, 50.6, 50.8, 140, 194, 348, 674, 921, 129, 189,
+        300, 437, 632, 1087, 1841, 3320, 6260, 12158, 23928, 47498,
+    ]  # fmt: skip
+    measured = {8 << power: 1e-6 * value for power, value in enumerate(microseconds)}
+    level = {nbytes: seconds / (20e-6 + 1e-10 * 1.75 * nbytes) for nbytes, seconds in measured.items()}
+
+    def fitted(*levels: float) -> Quantity:
+        records = curve(sizes=measured, ranks=8, levels=levels)
+        fit = fit_of([times(record, level[record.case.nbytes]) for record in records])
+        assert fit.describes
+        assert fit.asymptote is not None
+        return fit.asymptote
+
+    alone = fitted(1.0)
+    assert alone.value == pytest.approx(149e9, rel=0.01)  # and 158 GB/s were reached
+    assert alone.weak == "no model describes the 3 largest sizes, which take 0.94 times as long as this one says"
+    assert not fitted(0.8, 1.0, 1.2).weak  # intervals over launches hold the model
 
 
 @pytest.mark.parametrize(("operation", "first"), [("all_reduce", 16), ("ping_pong", 0)])
@@ -217,6 +242,24 @@ def test_directions_placements_and_runs_are_never_fitted_together() -> None:
     assert len(fits.fits) == 8
     assert len({fit.series for fit in fits.fits}) == 8
     assert fits.of(fits.fits[3].series) is fits.fits[3]
+
+
+def test_streams_of_unlike_windows_in_a_log_are_never_fitted_together() -> None:
+    logs = [imported(curve("stream", of_case={"messages": most}, levels=[1.0])) for most in (16, 64)]
+    fits = fits_of(logs[0] + logs[1]).fits
+    assert [(fit.series.window, fit.sizes) for fit in fits] == [(16, len(SIZES)), (64, len(SIZES))]
+    assert [name.split()[1:] for name in series_names([fit.series for fit in fits]).values()] == [
+        ["window", "16"],
+        ["window", "64"],
+    ]
+
+
+def test_a_sweep_that_has_fewer_large_messages_in_flight_is_one_curve() -> None:
+    small, large = (
+        curve("stream", of_case={"messages": most}, sizes=sizes) for most, sizes in ((64, SIZES[:6]), (4, SIZES[6:]))
+    )
+    (fit,) = fits_of(small + large).fits
+    assert (fit.series.window, fit.sizes) == (64, len(SIZES))
 
 
 def test_fits_can_be_written_as_json_and_read_back() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from tests.analysis.figures.tables import HOSTILE
 from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of
 
+from collmark.analysis.claims.finding import Figure, Finding, Kind, Part, Verdict
 from collmark.analysis.results import Results, load
 from collmark.core.case import Cadence
+from collmark.core.estimate import Estimate
 from collmark.core.placement import Placement, Tier
 from collmark.core.plan import Plan
 from collmark.core.record import Check, Evidence, Host, Launch, Outcome, Status, Timer
@@ -19,6 +22,19 @@ from collmark.workflow.prepare import prepare
 from collmark.workflow.run import Sink, carry_out, create_run
 
 STAMP = "2030-01-01T00:00:00Z"
+ESTIMATE = Estimate(value=8.1, lower=8.0, upper=8.3, method="made", count=5, over="launches")
+
+
+def finding(verdict: Verdict = Verdict.FAILS, kind: Kind = Kind.MEASURED, **changes: object) -> Finding:
+    """Return a finding with all that one may have."""
+    values: dict[str, Any] = {
+        "claim": "gap-18x", "sentence": "NVLink is 18 times InfiniBand", "claimed": "18 x/1.2",
+        "found": Figure(name="stream, one pair", value=8.1, estimate=ESTIMATE), "band": (15.0, 21.6),
+        "by": "stream, 5 launches", "steps": ("450 / 50 = 9",), "evidence": ("a run",), "rule": "within 1.2",
+        "would_change": "another NIC", "command": "collmark run", "also": (Figure(name="paper", value=9.0),),
+        "parts": (Part(says="one of two", verdict=verdict, claimed="18"),), "notes": ("look out",),
+    }  # fmt: skip
+    return Finding(kind=kind, verdict=verdict, **{**values, **changes})
 
 
 def launch_of(number: int, words: str = "plain", **changes: object) -> Launch:

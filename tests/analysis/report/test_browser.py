@@ -179,7 +179,7 @@ def test_a_table_that_goes_on_beyond_the_screen_has_a_shade_at_its_edge(
 ) -> None:
     shades = """
     (() => {
-      const box = document.querySelector('.said .scroll');
+      const box = document.getElementById('fits-table').closest('.scroll');
       return [box.scrollWidth > box.clientWidth, getComputedStyle(box).backgroundImage.split('gradient').length - 1];
     })()
     """
@@ -188,6 +188,17 @@ def test_a_table_that_goes_on_beyond_the_screen_has_a_shade_at_its_edge(
     is_cut, gradients = browser.evaluate(shades)
     assert is_cut
     assert gradients == 4
+
+
+@pytest.mark.parametrize("name", ["simulated", "variants"])
+def test_nothing_of_the_first_table_is_cut_on_a_narrow_screen(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    browser.look(400, 800)
+    browser.open(pages[name])
+    widths = "(box => [box.scrollWidth, box.clientWidth])(document.querySelector('.said .scroll'))"
+    needed, shown = browser.evaluate(widths)
+    assert needed <= shown
 
 
 def test_the_first_screen_holds_sentences_picture_and_table(browser: Browser, pages: dict[str, Path]) -> None:

@@ -10,7 +10,7 @@ from tests.analysis.report.test_sections import said
 from collmark.analysis.report.material import gather
 from collmark.analysis.report.sentences import sentences
 from collmark.analysis.results import Results
-from collmark.core.record import HostNoise
+from collmark.core.host_noise import HostNoise
 
 
 def results(lost: float) -> Results:

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 import pytest
 from tests.analysis.made import SIZES, case_of, curve, record_of, replaced, results_of, times
-from tests.analysis.report.conftest import launch_of, with_launches
+from tests.analysis.report.conftest import ESTIMATE, finding, launch_of, with_launches
 
-from collmark.analysis.claims.finding import Figure, Finding, Kind, Part, Verdict
+from collmark.analysis.claims.finding import Figure, Missing, Verdict
 from collmark.analysis.report.content import Block, Details, Drawing, Items, Section, Table, Text
 from collmark.analysis.report.index import SECTIONS, sections_of
 from collmark.analysis.report.material import Material, gather
+from collmark.analysis.report.verdicts import reason_words
 from collmark.analysis.results import Results
-from collmark.core.estimate import Estimate
 from collmark.core.record import Check, Outcome, Status
 
 ALWAYS = ["summary", "where", "warnings", "words"]
-ESTIMATE = Estimate(value=8.1, lower=8.0, upper=8.3, method="made", count=5, over="launches")
-
-
-def finding(verdict: Verdict = Verdict.FAILS, kind: Kind = Kind.MEASURED, **changes: object) -> Finding:
-    values: dict[str, Any] = {
-        "claim": "gap-18x", "sentence": "NVLink is 18 times InfiniBand", "claimed": "18 x/1.2",
-        "found": Figure(name="stream, one pair", value=8.1, estimate=ESTIMATE), "band": (15.0, 21.6),
-        "by": "stream, 5 launches", "steps": ("450 / 50 = 9",), "evidence": ("a run",), "rule": "within 1.2",
-        "would_change": "another NIC", "command": "collmark run", "also": (Figure(name="paper", value=9.0),),
-        "parts": (Part(says="one of two", verdict=verdict, claimed="18"),), "notes": ("look out",),
-    }  # fmt: skip
-    return Finding(kind=kind, verdict=verdict, **{**values, **changes})
 
 
 def words_of(blocks: Iterable[Block]) -> str:
@@ -76,14 +65,16 @@ def test_sections_come_in_the_order_of_the_index(simulated: Results) -> None:
 
 
 def test_a_prior_stands_beside_what_it_knows_and_only_where_it_was_asked_for() -> None:
-    results = results_of([*curve("all_reduce", ranks=8), *curve("stream")])
+    nccl = {"backend": "nccl"}
+    results = results_of([*curve("all_reduce", ranks=8, of_case=nccl), *curve("stream"), *curve("all_reduce")])
     assert SECTIONS["prior"].build(gather([results])) is None
     table = table_of(gather([results], prior="nccl:HOPPER"), "prior", "prior-table")
-    assert len(table.rows) == len(SIZES)  # of the all_reduce alone
+    assert len(table.rows) == len(SIZES)  # of NCCL's all_reduce alone, and not of gloo's
     smallest, largest = table.rows[0], table.rows[-1]
     assert (smallest[3].text, smallest[5].text) == ("15.0", "ring/LL")
     assert largest[5].text == "nvls/Simple"
-    assert SECTIONS["prior"].build(gather([results_of(curve("stream"))], prior="nccl:HOPPER")) is None
+    for other in (curve("stream", of_case=nccl), curve("all_reduce", ranks=8)):
+        assert SECTIONS["prior"].build(gather([results_of(other)], prior="nccl:HOPPER")) is None
 
 
 def test_ragged_traffic_stands_against_its_lower_bound() -> None:
@@ -135,16 +126,66 @@ def test_the_first_screen_has_three_sentences_a_table_and_one_picture(ordinary: 
 
 
 def test_verdicts_by_records_come_first_on_the_first_screen(ordinary: Results) -> None:
-    decided = [finding(Verdict.HOLDS, claim="b"), finding(claim="a"), finding(Verdict.NO_DATA, claim="c")]
+    decided = [
+        finding(Verdict.HOLDS, claim="b"),
+        finding(claim="a"),
+        finding(Verdict.NO_DATA, claim="c"),
+        finding(Verdict.INCONCLUSIVE, claim="d", would_change="9 launches"),
+        finding(Verdict.INCONCLUSIVE, claim="e", problem="beta is weakly known"),
+        finding(Verdict.NO_DATA, claim="f", found=None, problem="nvlink: no stream"),
+    ]
     (table,) = (b for b in section(gather([ordinary], decided), "summary").blocks if isinstance(b, Table))
-    assert [row[0].text for row in table.rows] == ["a", "b"]
+    assert [tuple(cell.text for cell in row[:3]) for row in table.rows] == [
+        ("a", "fails", "8.1 [8, 8.3], 95 %, outside 15 to 21.6"),
+        ("d", "inconclusive", "8.1 [8, 8.3], 95 %, reaches across an end of 15 to 21.6; to decide: 9 launches"),
+        ("e", "inconclusive", "beta is weakly known"),
+        ("b", "holds", "8.1 [8, 8.3], 95 %, inside 15 to 21.6"),
+        ("f", "no data", "nvlink: no stream"),
+    ]
+    assert "4 verdicts by these records" in table.caption
+    assert "only a part of the evidence is there: 1" in table.caption
+
+
+@pytest.mark.parametrize(
+    ("band", "verdict", "said"),
+    [
+        ((-math.inf, 5.0), Verdict.FAILS, "above 5"),
+        ((-math.inf, 9.0), Verdict.HOLDS, "not above 9"),
+        ((5.0, math.inf), Verdict.HOLDS, "not below 5"),
+        ((9.0, math.inf), Verdict.FAILS, "below 9"),
+        ((8.2, math.inf), Verdict.INCONCLUSIVE, "reaches across 8.2; to decide: another NIC"),
+    ],
+)
+def test_a_range_of_one_end_is_said_by_its_end(band: tuple[float, float], verdict: Verdict, said: str) -> None:
+    assert reason_words(finding(verdict, band=band)) == f"8.1 [8, 8.3], 95 %, {said}"
+
+
+def test_the_first_screen_says_why_a_bandwidth_is_not_to_be_relied_on() -> None:
+    odd = [times(record, 9.0 if record.case.nbytes in (1024, 65536, 1 << 20) else 1.0) for record in curve()]
+    short = [record for record in curve("ping_pong") if record.case.nbytes <= 1 << 18]
+    results = results_of([*odd, *short, *curve("stream")])
+    (table,) = (b for b in section(gather([results]), "summary").blocks if isinstance(b, Table))
+    assert [row[0].text for row in table.rows] == ["all_reduce", "ping_pong", "stream"]
+    assert re.fullmatch(r"\d+ %, no model; .* %, 1/β weak; .*\d %", "; ".join(row[-1].text for row in table.rows))
+
+
+def test_ratios_that_are_missing_say_which_evidence_is_not_there(ordinary: Results) -> None:
+    ratio = Figure(name="stream", value=8.1, estimate=ESTIMATE, over="nvlink", under="infiniband")
+    missing = (Missing(name="latency", reason="infiniband: no ping_pong"),)
+    material = gather([ordinary], [finding(found=ratio, missing=missing)])
+    (details,) = (b for b in section(material, "claims").blocks if isinstance(b, Details))
+    (table,) = (b for b in details.blocks if isinstance(b, Table))
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["stream (decides)", "8.1", "[8, 8.3], 95 %", "5", "nvlink", "infiniband"],
+        ["latency", "no data", "-", "-", "missing: infiniband: no ping_pong", "-"],
+    ]
 
 
 def test_simulated_verdicts_are_not_the_claims(ordinary: Results) -> None:
     material = gather([ordinary], [finding(marker="simulated")])
     (table,) = (b for b in section(material, "summary").blocks if isinstance(b, Table))
-    assert table.rows[0][0].text == "all_reduce"
-    assert "No claim is decided by these records" in words_of(section(material, "summary").blocks)
+    assert [cell.text for cell in table.rows[0][:2]] == ["gap-18x", "SIMULATED fails"]
+    assert "They are no verdicts on the claims." in table.caption
     blocks = section(material, "claims").blocks
     assert "SIMULATED fails" in words_of(blocks)
     assert "No claim is decided by these records" in words_of(blocks)
@@ -156,7 +197,7 @@ def test_a_claim_opens_to_everything_it_rests_on(ordinary: Results) -> None:
     words = words_of([details])
     for part in (
         "fails", "NVLink is 18 times", "8.1 [8, 8.3], 95 % over 5 launches", "paper: 9", "450 / 50 = 9", "a run",
-        "within 1.2", "another NIC", "collmark run", "one of two: fails", "look out", "from 15 to 21.6",
+        "within 1.2", "another NIC", "collmark run", "one of two: fails", "look out", "It holds 15 to 21.6",
     ):  # fmt: skip
         assert part in words
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 from tests.analysis.figures.tables import with_status
 from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of, times
-from tests.analysis.report.conftest import with_launches
+from tests.analysis.report.conftest import finding, with_launches
 
+from collmark.analysis.claims.finding import Verdict
 from collmark.analysis.report.material import gather
 from collmark.analysis.report.scatter import launches_for, scatters
 from collmark.analysis.report.sentences import Sentences, placement_words, sentences
@@ -28,12 +30,25 @@ def test_what_is_found_has_its_interval_and_where() -> None:
     found = of(*curve(levels=(0.98, 1.0, 1.02))).found
     assert found.startswith("all_reduce over loopback (gloo, 1 node x 2 ranks) takes 20.0 [19.0, 21.0] µs at 16 B")
     assert "comes near 10.0 [9.52, 10.5] GB/s of bus bandwidth at large sizes" in found
-    assert "half of it at 195 [195, 195] KiB" in found
+    assert found.count(". ") == 0  # one sentence: the rest stands in the table
 
 
-def test_several_operations_have_their_range() -> None:
-    found = of(*curve(levels=(1.0, 1.0)), *curve("ping_pong", beta=5e-10, levels=(1.0, 1.0))).found
-    assert "run from 2.00 [2.00, 2.00] (ping_pong) to 10.0 [10.0, 10.0] (all_reduce) GB/s" in found
+def test_several_runs_have_their_range() -> None:
+    def said(*runs: list[Record]) -> str:
+        return sentences(
+            gather([results_of(own, f"20300101T000000Z-{name}") for name, own in zip("abc", runs, strict=False)])
+        ).found
+
+    fast, slow = curve(levels=(1.0, 1.0)), curve("ping_pong", beta=5e-10, levels=(1.0, 1.0))
+    assert said(fast, slow) == (
+        "2 runs come near 2.00 [2.00, 2.00] (b: ping_pong) to 10.0 [10.0, 10.0] (a: all_reduce) GB/s of bus bandwidth "
+        "at large sizes."
+    )
+    streaming = curve("all_gather", beta=1e-12, of_case={"cadence": Cadence.STREAMING})
+    fake = curve(beta=1e-13, simulated=True, tier=Tier.SIMULATED)
+    assert said(fast, streaming, fake).startswith("a: all_reduce over loopback (gloo")
+    short = [record for record in slow if record.case.nbytes <= 1 << 18]
+    assert "(b: ping_pong, weakly known)" in said(fast, short)
 
 
 def test_the_plainest_variant_leads_and_no_other_is_put_beside_it() -> None:
@@ -55,15 +70,16 @@ def test_simulated_figures_are_called_so() -> None:
 def test_one_launch_has_no_interval() -> None:
     said = of(*curve(levels=(1.0,)))
     assert "[" not in said.found
-    assert "One launch: no interval" in said.sure
+    assert "one launch: no interval" in said.sure
     assert "--launches 5" in said.next
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e200])
 def test_times_that_nobody_can_have_measured_are_none(factor: float) -> None:
     said = of(*(times(one, factor) for one in curve()))
-    assert said.sure.startswith("36 of 36 records converged.")
-    assert "No case has a time that can be believed in two launches: no interval." in said.sure
+    assert said.found == "No case has a time that can be believed."
+    assert said.sure.startswith("36 of 36 records converged;")
+    assert "no case has a time that can be believed in two launches: no interval." in said.sure
 
 
 def test_nothing_is_said_of_a_bandwidth_that_no_model_tells() -> None:
@@ -123,25 +139,49 @@ def test_real_time_scheduling_is_no_scheduler_test() -> None:
 
 def test_statuses_are_counted() -> None:
     sure = of(*curve(), *with_status(curve("ping_pong"), Status.BUDGET)).sure
-    assert sure.startswith("36 of 72 records converged (36 budget).")
+    assert sure.startswith("36 of 72 records converged (36 budget); ")
 
 
-def test_runs_are_named_and_not_compared() -> None:
-    material = gather([results_of(curve(), "20300101T000000Z-a"), results_of(curve(), "20300101T000000Z-b")])
-    found = sentences(material).found
-    assert found.startswith("a: all_reduce")
-    assert " b: all_reduce" in found
+def test_a_run_among_others_is_named() -> None:
+    runs = [results_of(curve(), "20300101T000000Z-a"), results_of(curve(sizes=[64]), "20300101T000000Z-b")]
+    assert sentences(gather(runs)).found.startswith("a: all_reduce over loopback")
+    assert sentences(gather([runs[1], results_of([], "20300101T000000Z-c")])).found.startswith("b: all_reduce over")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        (
+            [Verdict.HOLDS, Verdict.FAILS],
+            "b fails: 8.1 [8, 8.3], 95 %, outside 15 to 21.6 (of 2 verdicts by these records 1 fail, 1 hold).",
+        ),
+        ([Verdict.HOLDS], "a holds: 8.1 [8, 8.3], 95 %, inside 15 to 21.6."),
+    ],
+)
+def test_verdicts_are_what_was_found(kinds: list[Verdict], said: str) -> None:
+    found = [finding(kind, claim=name) for name, kind in zip("ab", kinds, strict=False)]
+    material = msgspec.structs.replace(gather([results_of(curve())]), findings=tuple(found))
+    assert sentences(material).found == said
+
+
+def test_verdicts_of_emulated_links_are_called_so() -> None:
+    marked = msgspec.structs.replace(finding(Verdict.HOLDS, claim="a"), marker="emulated")
+    material = msgspec.structs.replace(gather([results_of(curve())]), findings=(marked,))
+    assert sentences(material).found == "a EMULATED holds: 8.1 [8, 8.3], 95 %, inside 15 to 21.6."
+
+
+def test_every_sentence_is_short() -> None:
+    said = of(*curve(levels=(0.9, 1.0, 1.1)), *with_status(curve("ping_pong"), Status.BUDGET))
+    assert max(map(len, (said.found, said.sure, said.next))) <= 200
 
 
 def test_a_late_rank_is_named() -> None:
     late = [replaced(r, ranks=_late(r)) for r in curve(levels=(1.0, 1.0, 1.0))]
     said = sentences(gather([with_launches(results_of(late))]))
-    assert "Look at this first: rank 1 (plain) enters late in 12 of 12 cases (gloo 1x2)" in said.next
+    assert "Look at this first: rank 1 (plain) enters late in 12 of 12 cases (gloo 1x2) (see warnings)." in said.next
 
 
 def _late(record: Record) -> object:
-    import msgspec
-
     assert record.ranks is not None
     assert record.timing is not None
     lateness = [0.0, record.timing.median]
@@ -160,9 +200,9 @@ def test_what_is_simulated_is_never_taken_together_with_what_is_measured() -> No
     material = gather([results_of(measured, "a"), results_of(with_status(fake, Status.BUDGET), "b")])
     said = sentences(material)
     ours, _, theirs = said.sure.partition(" SIMULATED, not measured: ")
-    assert ours.startswith("36 of 36 records converged. Intervals are 95 % over 3 launches, which differ by 10 %")
+    assert ours.startswith("36 of 36 records converged; intervals are 95 % over 3 launches, which differ by 10 %")
     assert theirs.startswith(
-        "0 of 48 records converged (48 budget). Intervals are 95 % over 4 launches, which differ by 0 %"
+        "0 of 48 records converged (48 budget); intervals are 95 % over 4 launches, which differ by 0 %"
     )
     assert {marker: round(one.between, 2) for marker, one in material.scatters.items()} == {"": 0.1, "SIMULATED": 0}
     alone = sentences(gather([results_of(measured, "a")]))

@@ -30,8 +30,15 @@ int cuDeviceGetName(char *name, int length, int device) {
     return 0;
 }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { *bytes = (size_t)(device - 38) << 33; return 0; }
+int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
+    for (int place = 0; place < 16; ++place) uuid[place] = device;
+    return 0;
+}
 int cuGetErrorString(int code, const char **words) { *words = "system not yet initialized"; return 0; }
 """
+
+
+UUIDS = [f"GPU-{4 * byte}-{2 * byte}-{2 * byte}-{2 * byte}-{6 * byte}" for byte in ("28", "29")]
 
 
 @pytest.fixture
@@ -63,8 +70,8 @@ def build(folder: Path, code: int) -> str:
             Driver(
                 version=(13, 1),
                 gpus=(
-                    Gpu(name="GPU of the first place", memory=16 * GIB),
-                    Gpu(name="another", memory=24 * GIB),
+                    Gpu(name="GPU of the first place", memory=16 * GIB, uuid=UUIDS[0]),
+                    Gpu(name="another", memory=24 * GIB, uuid=UUIDS[1]),
                 ),
             ),
         ),

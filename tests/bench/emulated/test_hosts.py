@@ -24,7 +24,7 @@ import sys
 from collmark.bench.emulated.hosts import emulated_hosts
 from collmark.bench.emulated.link import Link, Network
 with emulated_hosts(2, [Network(name="lan", link=Link(rate=12.5e6))]) as hosts:
-    print(*hosts._pids, hosts._switch, flush=True)
+    print(*hosts.pids, flush=True)
     sys.stdin.read()
 """
 
@@ -109,7 +109,7 @@ def test_nothing_is_left_after_an_exception(end: type[BaseException]) -> None:
     def break_off() -> None:
         with emulated_hosts(2, [LAN]) as made:
             running.append(subprocess.Popen([*made.words(0), "sleep", "1000"]))
-            pids.extend([*made._pids, made._switch])
+            pids.extend(made.pids)
             raise end
 
     with pytest.raises(end):

@@ -1,0 +1,64 @@
+"""What changed from the first run to others, in a sentence and in rows: the first screen of a report that compares."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from collmark.analysis.compare.compare import Compared
+from collmark.analysis.compare.verdict import Comparison, Verdict
+from collmark.analysis.figures.words import interval_words
+from collmark.analysis.report.cells import name_heading, texts
+from collmark.analysis.report.content import Heading, Table
+from collmark.core.marker import said_before
+from collmark.core.numeral import counted
+from collmark.core.operation_table import OPERATIONS
+from collmark.core.units import format_nbytes
+
+CALLED = (Verdict.SLOWER, Verdict.FASTER)
+
+
+def changed(compared: Compared) -> str:
+    """Return what changed: how many cases of which verdict, and the largest change with its interval."""
+    rows = [(one.side.name, row) for one in compared.others for row in one.comparisons]
+    runs = {name for name, _row in rows}
+    who = next(iter(runs)) if len(runs) == 1 else f"{len(runs)} runs"
+    said = _counts(row for _name, row in rows)
+    head = f"{who} against {compared.base.name}, {counted(len(rows), 'comparison')}: {said}"
+    marker = str(rows[0][1].pair.a.facts["marker"])
+    called = [(name, row) for name, row in rows if row.verdict in CALLED]
+    if not called:
+        return f"{said_before(marker)}{head}."
+    name, most = max(called, key=lambda entry: (entry[1].verdict is Verdict.SLOWER, abs(math.log(entry[1].value))))
+    facts, ends = most.pair.a.facts, most.estimate
+    ratio = interval_words("{:#.3g}".format, most.value, *((ends.lower, ends.upper) if ends else (math.nan, math.nan)))
+    of_run = f" of {name}" if len(runs) > 1 else ""
+    where = f"{facts['operation']} {format_nbytes(int(str(facts['nbytes'])))}{of_run}"
+    return f"{said_before(marker)}{head}; most {most.verdict}: {where}, {ratio} times as long."
+
+
+def changes_table(compared: Compared, anchor: str, most: int) -> Table:
+    """Return how many cases of each operation have which verdict, those with slower ones first."""
+    rows = [row for one in compared.others for row in one.comparisons]
+    own: dict[str, list[Comparison]] = {}
+    for row in rows:
+        own.setdefault(str(row.pair.a.facts["operation"]), []).append(row)
+    slower = {name: sum(row.verdict is Verdict.SLOWER for row in some) for name, some in own.items()}
+    names = sorted(own, key=lambda name: (-slower[name], OPERATIONS.names().index(name)))
+    marker = str(rows[0].pair.a.facts["marker"])
+    more = f" {len(names) - most} more operations below." if len(names) > most else ""
+    return Table(
+        anchor=anchor,
+        caption=f"{f'{marker}: ' if marker else ''}Cases by verdict; by size below.{more}",
+        headings=(name_heading("operation"), *(Heading(name=str(verdict)) for verdict in Verdict)),
+        rows=tuple(
+            texts(name, *(str(sum(row.verdict is verdict for row in own[name])) for verdict in Verdict))
+            for name in names[:most]
+        ),
+    )
+
+
+def _counts(rows: Iterable[Comparison]) -> str:
+    counts = Counter(row.verdict for row in rows)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)

@@ -1,0 +1,132 @@
+"""Job scripts: what they ask for, that no value adds a line or a word, and that they share one body."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import collmark.slurm
+from collmark.bench.cluster.layout import shapes_of
+from collmark.bench.cluster.profile import Container, Profile, Runtime
+from collmark.bench.cluster.render import Script, Work, check_folder, collect_script, job_script
+from collmark.core.errors import UsageError
+from collmark.core.placement import Placement
+
+FOLDER = Path(collmark.slurm.__file__).parent
+SITE = Profile(partition="gpu", nodes=4, cpus_per_node=64, gpus_per_node=8, account="a", mpi="pmix")
+NASTY = """a'b"c $(touch hit) `touch hit` \\ ; touch hit & * $HOME"""
+
+
+def scripts(profile: Profile, *placements: Placement) -> dict[str, Script]:
+    shapes, _notices = shapes_of(placements, profile)
+    works = [
+        Work(shape=shape, backends=("gloo", "mpi"), launches=5, plans=Path("/r/slurm"), results=Path("/r"), seconds=600)
+        for shape in shapes
+    ]
+    return {work.shape.name: job_script(work, profile) for work in works}
+
+
+def options(script: Script) -> dict[str, str]:
+    found = re.findall(r"^#SBATCH --([a-z-]+)(?:=(.*))?$", script.text, re.MULTILINE)
+    assert len(found) == len(dict(found)) == script.text.count("#SBATCH")
+    return dict(found)
+
+
+def variables(script: Script, tmp_path: Path) -> dict[str, str]:
+    """Return what a script's lines before the common part set, as bash understands them."""
+    lines = script.text.split("\n\n")[1]
+    shown = "\nfor name in ${!A*} results plan nodes ranks_per_node backends launches cpus_per_task mpi; do"
+    shown += ' printf "%s=%s\\0" "$name" "${!name:-}"; done; printf "python=%s\\0" "${python[*]@Q}"'
+    shown += '; printf "srun_options=%s" "${srun_options[*]@Q}"'
+    done = subprocess.run(["bash", "-c", lines + shown], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert not done.stderr
+    return dict(part.split("=", 1) for part in done.stdout.split("\0"))
+
+
+def test_jobs_ask_for_the_nodes_and_gpus_of_their_placement() -> None:
+    made = scripts(SITE)
+    asked = {name: options(script) for name, script in made.items()}
+    assert asked["tier-a"] | {"nodes": "1", "ntasks-per-node": "4", "gpus-per-node": "8"} == asked["tier-a"]
+    assert asked["tier-b"] | {"nodes": "4", "ntasks-per-node": "1"} == asked["tier-b"]
+    assert asked["nodes"] | {"nodes": "4", "ntasks-per-node": "8", "array": "1,2,4"} == asked["nodes"]
+    for found in asked.values():
+        assert found["cpus-per-task"] == "8", "a rank has as many cores wherever it lies"
+        assert found["time"] == "0:10:00"
+        assert found | {"partition": "gpu", "account": "a", "exclusive": "", "requeue": ""} == found
+        assert found["signal"].startswith("B:USR1@")
+        assert "qos" not in found
+
+
+def test_nodes_that_a_plan_names_are_asked_for() -> None:
+    made = scripts(SITE, Placement(nodes=2, ranks_per_node=8, label="fast", nodelist="n[1-2]"))
+    assert options(made["fast"])["nodelist"] == "n[1-2]"
+    assert "array" not in options(made["fast"])
+
+
+def test_what_a_site_asks_for_otherwise() -> None:
+    site = Profile(
+        nodes=2,
+        cpus_per_node=8,
+        gpus_per_node=2,
+        gres="gpu:h100:2",
+        exclusive=False,
+        memory="0",
+        switches="1@10:00",
+        sbatch_options=("--licenses=scratch", "--oversubscribe"),
+    )
+    asked = options(scripts(site)["tier-b"])
+    assert asked | {"gres": "gpu:h100:2", "mem": "0", "switches": "1@10:00", "licenses": "scratch"} == asked
+    assert asked["oversubscribe"] == ""
+    assert "exclusive" not in asked
+    assert "gpus-per-node" not in asked
+    assert "switches" not in options(collect_script(Path("/r"), Path("/r/slurm"), site))
+
+
+@pytest.mark.parametrize("runtime", list(Runtime))
+def test_no_value_is_more_than_a_word_to_the_shell(runtime: Runtime, tmp_path: Path) -> None:
+    box = Container(runtime=runtime, image=NASTY, mounts=(NASTY, "/b:/b"))
+    site = Profile(
+        nodes=2, cpus_per_node=2, python=NASTY, container=box, environment={"all": {"A_VALUE": NASTY}}, mpi="pmi2"
+    )
+    script = scripts(site)["tier-a"]
+    found = variables(script, tmp_path)
+    assert not (tmp_path / "hit").exists()
+    assert found["A_VALUE"] == NASTY
+    words = shlex.split(found["python"]) + shlex.split(found["srun_options"])
+    if runtime is Runtime.APPTAINER:
+        assert words == ["apptainer", "exec", "--bind", NASTY, "--bind", "/b:/b", NASTY, NASTY]
+    else:
+        assert words == [NASTY, f"--container-image={NASTY}", f"--container-mounts={NASTY},/b:/b"]
+    assert (
+        found | {"ranks_per_node": "2", "backends": "gloo mpi", "launches": "5", "plan": "/r/slurm/tier-a.json"}
+        == found
+    )
+
+
+def test_a_folder_whose_name_a_script_cannot_hold_is_refused() -> None:
+    check_folder(Path("/scratch/me/run-1_a.b"))
+    for name in ("/a b", "/a%j", "/a\n#SBATCH --uid=0", '/a"b', "relative"):
+        with pytest.raises(UsageError, match="--output"):
+            check_folder(Path(name))
+
+
+def test_scripts_share_one_body() -> None:
+    """Each can be copied and used by itself: what they have in common stands in each, and must not drift apart."""
+    texts = [(FOLDER / f"{name}.sbatch").read_text(encoding="utf-8") for name in ("tier-a", "tier-b", "nodes")]
+    bodies = {text[text.index(': "${plan:') :] for text in texts}
+    assert len(bodies) == 1
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.sbatch")), ids=lambda path: path.stem)
+def test_nothing_that_sbatch_would_pass_over(path: Path) -> None:
+    """Options behind the first command are ignored without a word."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    first = next(number for number, line in enumerate(lines) if line and not line.startswith("#"))
+    assert not [line for line in lines[first:] if line.startswith("#SBATCH")]
+    assert lines[0].startswith("#!")
+    assert len(lines) < 80, "short enough to read"
+    assert path.read_bytes().count(b"\r") == 0
