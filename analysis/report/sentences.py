@@ -78,7 +78,12 @@ def _found(material: Material) -> str:
     if not material.drawn["seconds"].gt(0).any():
         return "No case has a time: every record failed, was wrong, or the clock saw no time pass."
     decided = by_records(material.findings)
-    if material.changes is not None or decided:
+    # That something cannot be told, without an interval, says less than what was measured.
+    is_told = any(
+        one.verdict is not Verdict.INCONCLUSIVE or (one.found is not None and one.found.estimate is not None)
+        for one in decided
+    )
+    if material.changes is not None or is_told:
         return _verdicts(decided) if material.changes is None else changed(material.changes)
     told = [fit for fit in material.fits.fits if fit.describes and fit.asymptote and fit.asymptote.value is not None]
     if not told:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.multiprocess.program import SMALL_PLAN, clean_environment, collmark
 
-from collmark.bench.launchers.joined import Joined, detect, first_node, parent_name
+from collmark.bench.launchers.joined import Joined, detect, first_node
 from collmark.bench.launchers.seating import open_listener, seat_of
 from collmark.core.errors import UnavailableError
 from collmark.core.store import RunFolder
@@ -223,7 +223,6 @@ def test_a_launcher_is_seen_through_a_shell(tmp_path: Path) -> None:
         [launcher, "-c", f'sh -c "{code}; true"; true'], capture_output=True, text=True, check=True, timeout=100
     )
     assert done.stdout.strip() == "mpirun"
-    assert parent_name()
 
 
 def test_a_seat_is_the_same_for_all_ranks_of_a_job_and_for_no_other() -> None:
