@@ -195,6 +195,13 @@ def test_scatter_is_that_of_launches_and_repetitions() -> None:
     assert scatters([results_of(curve(levels=(1.0,)))]) == {}
 
 
+def test_that_nothing_can_be_told_leads_only_with_an_interval() -> None:
+    results = results_of(curve())
+    vague = finding(Verdict.INCONCLUSIVE, found=None)
+    assert sentences(gather([results], [vague])).found.startswith("all_reduce over loopback")
+    assert sentences(gather([results], [finding(Verdict.INCONCLUSIVE)])).found.startswith("gap-18x inconclusive: ")
+
+
 def test_what_is_simulated_is_never_taken_together_with_what_is_measured() -> None:
     measured, fake = curve(levels=(0.9, 1.0, 1.1)), curve(simulated=True, tier=Tier.SIMULATED, levels=(1.0,) * 4)
     material = gather([results_of(measured, "a"), results_of(with_status(fake, Status.BUDGET), "b")])
