@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from collmark.analysis.compare.align import Unmatched
 from collmark.analysis.compare.compare import Against, Compared
 from collmark.analysis.compare.gate import Gate, Result
 from collmark.analysis.compare.side import Side
@@ -29,8 +31,6 @@ AXIS = 25
 WIDE = 100
 """Columns of a terminal below which intervals are not drawn."""
 MOST_DIFFERENCES = 8
-MOST_UNMATCHED = 10
-"""Cases that are named unasked where none is compared."""
 
 
 def print_compared(terminal: Terminal, compared: Compared, *, list_unmatched: bool) -> None:
@@ -74,14 +74,20 @@ def _block(
         rows = sorted(one.comparisons, key=lambda row: list(Verdict).index(row.verdict))
         yield from _table(rows, letter, compared.effect, width, paint)
     if list_unmatched or not one.comparisons:
-        for row in one.unmatched if list_unmatched else one.unmatched[:MOST_UNMATCHED]:
-            facts = row.facts
-            text = (
-                f"not compared: {facts['operation']} {format_nbytes(int(str(facts['nbytes'])))} {facts['dtype']}, "
-                f"{'in A and ' + letter if row.where == 'both' else 'only in ' + row.where.replace('B', letter)}: "
-                f"{row.reason}"
-            )
-            yield from textwrap.wrap(text, width, subsequent_indent=CONTINUED)
+        for text in _unmatched_words(one.unmatched, letter, each=list_unmatched):
+            yield from textwrap.wrap(f"not compared: {text}", width, subsequent_indent=CONTINUED)
+
+
+def _unmatched_words(rows: Sequence[Unmatched], letter: str, *, each: bool) -> Iterator[str]:
+    """Yield what is not compared and why: each case, or how many there are of each reason."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        facts = row.facts
+        which = f" {format_nbytes(int(str(facts['nbytes'])))} {facts['dtype']}" if each else ""
+        where = f"in A and {letter}" if row.where == "both" else f"only in {row.where.replace('B', letter)}"
+        counts[f"{facts['operation']}{which}, {where}: {row.reason}"] += 1
+    for text, count in counts.items():
+        yield text if each else f"{counted(count, 'case')} of {text}"
 
 
 def _side_words(side: Side) -> str:
