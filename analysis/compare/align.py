@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from collmark.analysis.columns import SERIES
-from collmark.analysis.compare.side import LONGEST, Times
+from collmark.analysis.compare.side import LONGEST, NO_PART_OF_KEY, Times
 from collmark.analysis.models.fit import Fit, fit_frame
 from collmark.analysis.points import measured
 from collmark.core.units import format_nbytes
@@ -101,7 +101,7 @@ def fits_of(table: pd.DataFrame, *, include_unstable: bool = False) -> tuple[Fit
 
 
 def _paired(one: Times, other: Times) -> Pair | str:
-    for name in ("marker", "origin"):
+    for name in NO_PART_OF_KEY:
         if one.facts[name] != other.facts[name]:
             return f"{name} {_word(one.facts[name])} against {_word(other.facts[name])}"
     if one.facts["estimand"] != other.facts["estimand"]:

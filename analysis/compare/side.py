@@ -17,6 +17,8 @@ from collmark.core.operation import Estimand
 from collmark.core.record import Status
 
 LONGEST = Estimand.LONGEST_LOCAL.value
+NO_PART_OF_KEY = ("marker", "origin", "window")
+"""What makes figures of equal keys unlike: they are neither pooled nor compared."""
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +103,11 @@ def times_of(table: pd.DataFrame, *, include_unstable: bool = False) -> dict[str
         if is_wrong or used.empty:
             reason = "wrong" if is_wrong else _why_none(rows)
             found[str(key)] = Times(facts=facts, reason=reason, is_wrong=is_wrong)
+            continue
+        unlike = [name for name in NO_PART_OF_KEY if len(used[name].unique()) > 1]
+        if unlike:
+            values = " and ".join(str(value) or "-" for value in used[unlike[0]].unique())
+            found[str(key)] = Times(facts=facts, reason=f"{unlike[0]} is {values} in its runs")
             continue
         mixed = len(estimands) > 1
         column = "longest" if mixed else "seconds"

@@ -9,14 +9,15 @@ from matplotlib.figure import Figure
 
 from collmark.analysis.compare.verdict import Verdict
 from collmark.analysis.figures import contrast, marks
-from collmark.analysis.figures.axis import ratio_axis, size_axis
-from collmark.analysis.figures.palette import AXIS, BAND, GROUND, NAMED
+from collmark.analysis.figures.palette import BAND, GROUND
 from collmark.analysis.figures.words import BEYOND, slower_words
 from collmark.core.units import format_nbytes
 
 NEEDS = (*contrast.NEEDS, "effect", "verdict")
 SHAPES = {Verdict.SLOWER: "v", Verdict.FASTER: "^", Verdict.NO_EVIDENCE: "o", Verdict.CANNOT_TELL: "o"}
 HOLLOW = (Verdict.CANNOT_TELL,)
+SHADES = ("run-b", "tier-unknown", "run-a")
+"""Those of the other runs: the first is what they stand against."""
 
 
 def change(table: pd.DataFrame) -> Figure:
@@ -31,31 +32,17 @@ def change(table: pd.DataFrame) -> Figure:
 
 
 def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
-    size_axis(panel, table["nbytes"].min(), table["nbytes"].max())
-    panel.set_yscale("log")
-    least, most = contrast.ends(table)
-    panel.set_ylim(least, most)
-    ratio_axis(panel.yaxis, most, least)
-    band = 1 + float(rows["effect"].iloc[0])
-    panel.axhspan(1 / band, band, color=BAND.light, zorder=0)
-    panel.axhline(1.0, color=AXIS.light, linewidth=1.0, zorder=1)
-    labels = []
-    for position, (other, own) in enumerate(rows.groupby("other", sort=False)):
-        shade = NAMED[contrast.SHADES[(position + 1) % len(contrast.SHADES)]].light
-        ends = (own["ratio_lower"], own["ratio_upper"])
-        name = f"{other} / {own['base'].iloc[0]}"
-        marks.draw_whiskers(panel, own["nbytes"], own["ratio"], *ends, shade, name=name)
+    def draw_points(own: pd.DataFrame, shade: str, _position: int) -> None:
         for verdict, some in own.groupby("verdict", sort=False):
             face = GROUND.light if verdict in HOLLOW else shade
             sns.scatterplot(
                 some, x="nbytes", y="ratio", ax=panel, facecolor=face, edgecolor=shade, linewidth=1.3,
                 marker=SHAPES[Verdict(verdict)], s=marks.POINT, zorder=3, legend=False,
             )  # fmt: skip
-        labels.append((float(own["ratio"].iloc[-1]), name))
-    panel.set_ylabel("T / T")
-    panel.set_xlabel("nbytes")
-    marks.end_labels(panel, labels)
-    marks.say_marker(panel, rows)
+
+    band = 1 + float(rows["effect"].iloc[0])
+    panel.axhspan(1 / band, band, color=BAND.light, zorder=0)
+    contrast.draw_ratios(panel, rows, table, draw_points, SHADES)
 
 
 def title(table: pd.DataFrame) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -40,21 +41,48 @@ def contrast(table: pd.DataFrame) -> Figure:
 
 
 def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
+    def draw_points(own: pd.DataFrame, shade: str, position: int) -> None:
+        shape = SHAPES[position % len(SHAPES)]
+        sns.scatterplot(
+            own, x="nbytes", y="ratio", ax=panel, color=shade, marker=shape, s=marks.POINT, zorder=3, legend=False
+        )
+
+    draw_ratios(panel, rows, table, draw_points, SHADES)
+
+
+def draw_ratios(
+    panel: Axes,
+    rows: pd.DataFrame,
+    table: pd.DataFrame,
+    draw_points: Callable[[pd.DataFrame, str, int], None],
+    shades: Sequence[str],
+) -> None:
+    """Draw ratios with their intervals on a ratio axis about 1, one shade for each `other`.
+
+    Parameters
+    ----------
+    panel : Axes
+        Where to.
+    rows, table : DataFrame
+        Those of the panel, and those of all panels, which share limits.
+    draw_points : callable
+        ``draw_points(rows of one other, its colour, its position)``.
+    shades : sequence of str
+        Names in the palette, taken in turn.
+    """
     size_axis(panel, table["nbytes"].min(), table["nbytes"].max())
     panel.set_yscale("log")
-    least, most = ends(table)
+    least, most = _ends(table)
     panel.set_ylim(least, most)
     ratio_axis(panel.yaxis, most, least)
     panel.axhline(1.0, color=AXIS.light, linewidth=1.0, zorder=1)
     labels = []
     for position, (other, own) in enumerate(rows.groupby("other", sort=False)):
-        shade, shape = NAMED[SHADES[position % len(SHADES)]].light, SHAPES[position % len(SHAPES)]
+        shade = NAMED[shades[position % len(shades)]].light
         limits = (own["ratio_lower"], own["ratio_upper"])
         name = f"{other} / {own['base'].iloc[0]}"
         marks.draw_whiskers(panel, own["nbytes"], own["ratio"], *limits, shade, name=name)
-        sns.scatterplot(
-            own, x="nbytes", y="ratio", ax=panel, color=shade, marker=shape, s=marks.POINT, zorder=3, legend=False
-        )
+        draw_points(own, shade, position)
         labels.append((float(own["ratio"].iloc[-1]), name))
     panel.set_ylabel("T / T")
     panel.set_xlabel("nbytes")
@@ -62,7 +90,7 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     marks.say_marker(panel, rows)
 
 
-def ends(table: pd.DataFrame) -> tuple[float, float]:
+def _ends(table: pd.DataFrame) -> tuple[float, float]:
     """Return the ratios at the ends of the axis: all points, most whiskers and 1 lie within."""
     points = np.log(table["ratio"])
     lower, upper = (np.log(table[name].where(table[name] > 0)) for name in ("ratio_lower", "ratio_upper"))

@@ -69,3 +69,10 @@ def test_more_sides_are_each_compared_with_the_first() -> None:
         Verdict.SLOWER: 2, Verdict.FASTER: 0, Verdict.NO_EVIDENCE: 0, Verdict.CANNOT_TELL: 0
     }  # fmt: skip
     assert 1.9 < row.least <= row.most < 2.1
+
+
+def test_unlike_figures_of_one_side_are_never_pooled() -> None:
+    measured, simulated = curve(sizes=(1024,)), curve(sizes=(1024,), simulated=True)
+    mixed = Side(name="a", results=(results_of(measured, "one"), results_of(simulated, "two")))
+    (times,) = times_of(mixed.table()).values()
+    assert (times.reason, times.seconds) == ("marker is - and SIMULATED in its runs", {})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import collmark.slurm
@@ -123,13 +125,24 @@ def test_the_environment_of_a_tier_wins_over_that_of_all() -> None:
     assert profile.variables(Kind.TIER_B) == {"A": "1", "B": "2"}
 
 
+def left_away(path: Path) -> list[str]:
+    """Return the settings that an example holds as comments."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.removeprefix("# ") for line in lines if line.startswith("# ") and " = " in line]
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_is_right_and_so_is_each_line_that_it_leaves_away(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    gpus = load_profile(path).gpus_per_node or 8
-    comments = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ") and " = " in line]
-    for line in comments:
-        profile_from_table(GOOD | {"gpus_per_node": gpus} | tomllib.loads(line))
+def test_an_example_is_right(path: Path) -> None:
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert load_profile(path) == profile_from_table(table)
+
+
+@pytest.mark.parametrize(("path", "line"), [(path, line) for path in EXAMPLES for line in left_away(path)])
+def test_so_is_each_line_that_it_leaves_away(path: Path, line: str) -> None:
+    table = tomllib.loads(line)
+    whole = GOOD | {"gpus_per_node": load_profile(path).gpus_per_node or 8} | table
+    found = json.loads(msgspec.json.encode(profile_from_table(whole)))
+    assert {key: found[key] for key in table} == table
 
 
 def test_there_is_an_example_of_each_kind_of_site() -> None:
