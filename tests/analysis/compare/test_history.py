@@ -96,3 +96,10 @@ def test_of_many_cases_without_a_change_hardly_any_has_one() -> None:
 
 def test_equal_times_do_not_change() -> None:
     assert split(np.zeros(9))[1] == 1.0
+
+
+def test_an_end_of_a_stretch_whose_neighbours_are_alike_is_no_change() -> None:
+    # With this seed the stretch that stands apart most leaves the last runs out.
+    factors = [factor * (1.1 if number >= 12 else 1.0) for number, factor in enumerate(scattered(20, seed=90))]
+    (found,) = histories([run_of(number, factor) for number, factor in enumerate(factors)])
+    assert [change.at for change in found.changes] == [12]
