@@ -1,4 +1,4 @@
-"""Prove on a Slurm cluster of emulated nodes that figures are those of the links, and that nothing finished is lost.
+"""Prove on a Slurm cluster of emulated nodes that nothing finished is lost of disturbed arrays and of lost nodes.
 
 Run by ``make prove``, as root on Linux with Slurm. Jobs are plain batch scripts. Small forms of it run with the tests
 (tests/slurm).
@@ -7,9 +7,9 @@ Run by ``make prove``, as root on Linux with Slurm. Jobs are plain batch scripts
 from __future__ import annotations
 
 import argparse
-import functools
 import os
 import platform
+import re
 import sys
 import tempfile
 import time
@@ -24,23 +24,23 @@ sys.path.insert(0, str(ROOT))  # tests are no package of an installation
 
 from tests.mpi_libraries import DEBIAN, PLACES  # noqa: E402
 from tests.multiprocess.program import collmark  # noqa: E402
-from tests.slurm.cluster import LAN, Cluster, missing, started  # noqa: E402
+from tests.slurm.cluster import OVER, Cluster, missing, started  # noqa: E402
 
 from collmark import __version__  # noqa: E402
-from collmark.bench.emulated.link import Network  # noqa: E402
-from collmark.bench.emulated.raw_tcp import measure_raw  # noqa: E402
 from collmark.bench.environment import usable_cores  # noqa: E402
 from collmark.core.record import Outcome  # noqa: E402
 from collmark.core.store import RECORDS_FILE, RunFolder  # noqa: E402
 
 KEPT = ROOT / "docs" / "proof"
-MEGABIT = 1e6 / 8  # B/s
-PAIRS = {"fast": (0, 900 * MEGABIT, "4MiB:16MiB:x2"), "slow": (2, 50 * MEGABIT, "256KiB:1MiB:x2")}
-"""First node of each pair, the rate of its links in B/s, the sizes of messages."""
-NEAR, NEAR_RATIO, NEAR_REDUCE = 0.03, 0.05, 0.10
-LAUNCHES = 2
 QUICK = ("--operation", "all_reduce", "--sizes", "8B:8KiB:x4", "--precision", "0.1%")
 CASES, SENTINELS = 6, 3
+NODES = (1, 2, 4)
+ARRAY_PLAN = """\
+operations = ["all_reduce"]
+sizes = "8B:8KiB:x4"
+precision = "0.1 %"
+case_budget = "{budget}"
+"""
 LOST_TIMEOUT = 3.0  # s
 TRIALS = 3
 
@@ -48,7 +48,7 @@ HEAD = """\
 # On a Slurm cluster: {title}
 
 Written by `make prove` (tests/prove/prove_cluster.py). **EMULATED**: four namespaces of one machine, each with a
-slurmd, under a slurmctld of their own; links are shaped by tbf. No figure is one of a network.
+slurmd, under a slurmctld of their own. No figure is one of a network.
 
 **{verdict}**: {wanted}
 
@@ -57,118 +57,30 @@ slurmd, under a slurmctld of their own; links are shaped by tbf. No figure is on
 All of it took {minutes:.0f} min at a load average of {load:.1f} on {cores} cores. collmark {collmark}, Python {python},
 Linux {linux}, Slurm {slurm}.
 """
-TITLES = {"links": "streams over shaped links", "disturbed": "disturbed jobs", "lost": "lost nodes"}
+TITLES = {"disturbed": "a disturbed job array", "lost": "lost nodes"}
 WANTED = {
-    "links": """\
-jobs by sbatch and srun, {launches} launches of a rank on each of two nodes; raw TCP over the same link in the same run.
-Asymptote: 1/beta of the fit, over launches. Wanted: that of `stream` within {near:.0f} % of raw TCP, the ratio
-fast : slow within {near_ratio:.0f} % of raw TCP's, and that ratio of `all_reduce` within {near_reduce:.0f} %. How near
-`all_reduce` comes to raw TCP is its algorithm's doing, and shown.""",
     "disturbed": """\
-a line is a job of two launches; in the middle it is disturbed, and goes on. Wanted: each (case, launch) once, and the
-same set as undisturbed: {whole} records.""",
+slurm/nodes.sbatch, a job array over 1, 2 and 4 nodes of two ranks each, two launches of gloo on each; it is disturbed
+in the middle and goes on. Wanted: each (case, launch) once, and the same set as undisturbed: {whole} records. A signal
+or a limit ends a launch between two cases; one that ended just then between two launches has none broken off.""",
     "lost": """\
 a node's first process is killed while a case runs; `--timeout` {timeout:.0f} s. Wanted: one line, the records up to
 then kept, and the rest measured on other nodes.""",
 }
 
 
-class Pair:
-    """Two nodes of the cluster, as :func:`measure_raw` sees hosts."""
-
-    def __init__(self, cluster: Cluster, first: int, rate: float) -> None:
-        self._cluster, self._first = cluster, first
-        self.networks = {
-            LAN: Network(name=LAN, link=msgspec.structs.replace(cluster.hosts.networks[LAN].link, rate=rate))
-        }
-        for node in cluster.nodes[first : first + 2]:
-            cluster.rate(node, 8 * rate)
-
-    def words(self, host: int) -> tuple[str, ...]:
-        """Return how a command line begins that runs on one of the two."""
-        return self._cluster.hosts.words(self._first + host)
-
-    def address(self, network: str, host: int) -> str:
-        """Return the address of one of the two."""
-        return self._cluster.hosts.address(network, self._first + host)
+def run_words(*more: str) -> str:
+    """Return an srun line of collmark whose ranks of Open MPI are started over PMIx."""
+    words = collmark("run", "--backend", "mpi", "--mpi-library", str(PLACES[DEBIAN]), *more)
+    return f"srun --ntasks-per-node=1 --mpi=pmix {' '.join(map(repr, words))}"
 
 
-def run_words(backend: str, *more: str) -> str:
-    """Return an srun line of collmark; Open MPI's ranks are started over PMIx."""
-    library = ("--mpi-library", str(PLACES[DEBIAN])) if backend == "mpi" else ()
-    pmi = "--mpi=pmix " if backend == "mpi" else ""
-    return (
-        f"srun --ntasks-per-node=1 {pmi}{' '.join(map(repr, collmark('run', '--backend', backend, *library, *more)))}"
-    )
-
-
-def submitted(cluster: Cluster, folder: Path, name: str, lines: Sequence[str], *options: str, per_node: int = 1) -> str:
+def submitted(cluster: Cluster, folder: Path, name: str, lines: Sequence[str], *options: str) -> str:
     """Submit a script and return the job's id; what it says is appended to NAME.out."""
     script = folder / f"{name}.sh"
     script.write_text("\n".join(["#!/bin/bash", *lines, ""]), encoding="utf-8")
-    fixed = ("--open-mode=append", f"--output={name}.out", f"--ntasks-per-node={per_node}")
+    fixed = ("--open-mode=append", f"--output={name}.out", "--ntasks-per-node=1")
     return cluster.submit(*fixed, *options, str(script), cwd=folder)
-
-
-class LinkRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What one backend found on one pair, and raw TCP, in B/s."""
-
-    backend: str
-    pair: str
-    raw: float
-    stream: float
-    reduce: float
-
-
-def asymptote(folder: Path, operation: str) -> float:
-    """Return 1/beta of an operation, in B/s."""
-    from collmark.workflow.fit import fit_runs, load_runs
-
-    fits, _skews = fit_runs(load_runs([str(folder)]))
-    found = [fit.asymptote.value for fit in fits.fits if fit.series.operation == operation and fit.asymptote]
-    return found[0] if found and found[0] else float("nan")
-
-
-def links(cluster: Cluster, folder: Path) -> Iterator[LinkRow]:
-    """Measure both pairs by both backends."""
-    for backend, scheduling in (("gloo", "fifo"), ("mpi", "other")):
-        for pair, (first, rate, sizes) in PAIRS.items():
-            hosts: Any = Pair(cluster, first, rate)
-            name = f"{backend}-{pair}"
-            plan = ("--operation", "stream,all_reduce", "--sizes", sizes, "--messages", "4", "--case-budget", "2.5 s")
-            lines = [
-                run_words(backend, *plan, "--scheduling", scheduling, "--into", name, "--launch", str(launch))
-                for launch in range(1, LAUNCHES + 1)
-            ]
-            nodes = ",".join(cluster.nodes[first : first + 2])
-            state = cluster.wait(submitted(cluster, folder, name, lines, "-w", nodes), 600)
-            assert state == "COMPLETED", (folder / f"{name}.out").read_text(encoding="utf-8")
-            largest = max(record.case.nbytes for record in RunFolder(folder / name).records())
-            (raw,) = measure_raw(hosts, LAN, [largest], 2.0).values()
-            found = {operation: asymptote(folder / name, operation) for operation in ("stream", "all_reduce")}
-            yield LinkRow(backend=backend, pair=pair, raw=raw, stream=found["stream"], reduce=found["all_reduce"])
-    for node in cluster.nodes:
-        cluster.rate(node, None)
-
-
-def link_table(rows: Sequence[LinkRow]) -> tuple[bool, str]:
-    """Return whether all figures are near raw TCP, and the table."""
-    headings = [
-        "backend",
-        "pair",
-        "raw TCP, MB/s",
-        *(f"{name}, error %" for name in ("stream", "ratio", "all_reduce's")),
-    ]
-    lines = [[*headings, "all_reduce over raw TCP"], ["---:"] * (len(headings) + 1)]
-    are_near = True
-    for row in rows:
-        fast, slow = (next(r for r in rows if (r.backend, r.pair) == (row.backend, pair)) for pair in PAIRS)
-        raw = fast.raw / slow.raw
-        errors = (row.stream / row.raw - 1, fast.stream / slow.stream / raw - 1, fast.reduce / slow.reduce / raw - 1)
-        are_near &= all(abs(e) <= near for e, near in zip(errors, (NEAR, NEAR_RATIO, NEAR_REDUCE), strict=True))
-        shown = [f"{100 * error:+.2f}" for error in errors]
-        lines.append([row.backend, row.pair, f"{1e-6 * row.raw:.3f}", *shown, f"{row.reduce / row.raw:.3f}"])
-    return are_near, "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def wait_for_records(cluster: Cluster, folder: Path, count: int) -> None:
@@ -186,68 +98,97 @@ def keys(folder: Path) -> list[tuple[int, str, str]]:
     return sorted(keyed)
 
 
-def requeueing(name: str, *more: str) -> list[str]:
-    """Return a script of two launches: requeued where one was ended after a case, once more where it was lost."""
-    lines = []
-    for launch in (1, 2):
-        words = run_words("mpi", *QUICK, *(more or ("--case-budget", "400ms")), "--into", name, "--launch", str(launch))
-        lines += ["for attempt in 1 2 3; do", words, "status=$?", "case $status in 0 | 138) break ;; esac", "done"]
-        lines += ["[ $status = 138 ] && scontrol requeue $SLURM_JOB_ID", "[ $status = 0 ] || exit $status"]
-    return lines
+def usr1(cluster: Cluster, element: str) -> None:
+    """Tell the batch script of an array's element what Slurm tells it before the limit: it is queued anew."""
+    cluster.run("scancel", "--batch", "--signal=USR1", element)
 
 
-def disturb(cluster: Cluster, folder: Path) -> Iterator[tuple[str, int, list[tuple[int, str, str]], int]]:
-    """Yield each disturbance, its nodes, what was recorded, and how many process sets were broken off."""
-
-    def usr1(job: str, _again: Callable[[], str]) -> str:
-        cluster.run("scancel", "--signal=USR1", job)
-        return job
-
-    def requeue(job: str, _again: Callable[[], str]) -> str:
-        cluster.run("scontrol", "requeue", job)
-        return job
-
-    def cancel(job: str, again: Callable[[], str]) -> str:
-        cluster.run("scancel", job)
-        cluster.wait(job)
-        return again()
-
-    kinds: dict[str, Callable[[str, Callable[[], str]], str] | None] = {
-        "none": None, "SIGUSR1": usr1, "scontrol requeue": requeue, "scancel, then again": cancel,
-        "time limit (--time=1 --signal=USR1@45)": None,
-    }  # fmt: skip
-    for kind, strike in kinds.items():
-        for nodes in (1, 2, 4) if "time" not in kind else (2,):
-            name = f"{kind.split()[0].strip(',')}-{nodes}"
-            limits = ("--time=1", "--signal=USR1@45") if "time" in kind else ()
-            longer = ("--case-budget", "3 s") if limits else ()
-
-            script = requeueing(name, *longer)
-            options = (f"-N{nodes}", "--requeue", *limits)
-            per_node = 2 if nodes == 1 else 1
-            again = functools.partial(submitted, cluster, folder, name, script, *options, per_node=per_node)
-            job = again()
-            if strike:
-                wait_for_records(cluster, folder / name, 3)
-                job = strike(job, again)
-            state = cluster.wait(job, 300)
-            assert state == "COMPLETED", (state, (folder / f"{name}.out").read_text(encoding="utf-8"))
-            broken = sum(len(launch.restarts) for launch in RunFolder(folder / name).read_run().launches)
-            yield kind, nodes, keys(folder / name), broken
+def requeue(cluster: Cluster, element: str) -> None:
+    """Stop an element at once and queue it anew."""
+    cluster.run("scontrol", "requeue", element)
 
 
-def disturbed_table(found: Sequence[tuple[str, int, list[tuple[int, str, str]], int]]) -> tuple[bool, str]:
+def cancel(cluster: Cluster, element: str) -> None:
+    """Cancel the whole array: elements that run, and those that wait."""
+    cluster.run("scancel", element.partition("_")[0])
+
+
+STRIKES: dict[str, tuple[Callable[[Cluster, str], None] | None, tuple[str, ...]]] = {
+    "none": (None, ()),
+    "SIGUSR1 to each element": (usr1, ()),
+    "scontrol requeue of each element": (requeue, ()),
+    "scancel of the array, submitted again": (cancel, ()),
+    "time limit (--time=1 --signal=B:USR1@30)": (None, ("--time=1", "--signal=B:USR1@30")),
+}
+"""How an array is disturbed, and options of its submission."""
+
+
+def disturb(cluster: Cluster, folder: Path) -> Iterator[tuple[str, int, list[tuple[int, str, str]], int, int]]:
+    """Yield of each disturbed array and number of nodes: what was recorded, restarts of launches, and of the job."""
+    for kind, (strike, limits) in STRIKES.items():
+        name = re.sub(r"\W+", "-", kind)
+        (folder / f"{name}.toml").write_text(ARRAY_PLAN.format(budget="3 s" if limits else "400 ms"), encoding="utf-8")
+        array = submit_array(cluster, folder, name, limits)
+        if strike is not None:
+            array = strike_each(cluster, folder, name, array, strike)
+        states = wait_for_array(cluster, array)
+        said = "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob(f"{name}-*.out")))
+        assert set(states.values()) == {"COMPLETED"}, (states, said)
+        for nodes in NODES:
+            run = folder / name / f"nodes-{nodes}-gloo"
+            broken = sum(len(launch.restarts) for launch in RunFolder(run).read_run().launches)
+            yield kind, nodes, keys(run), broken, int(cluster.job(f"{array}_{nodes}").get("Restarts", "0"))
+
+
+def strike_each(cluster: Cluster, folder: Path, name: str, array: str, strike: Callable[[Cluster, str], None]) -> str:
+    """Strike every element in the middle of its run, and return the id of the array that goes on."""
+    for nodes in NODES:
+        wait_for_records(cluster, folder / name / f"nodes-{nodes}-gloo", 3)
+        strike(cluster, f"{array}_{nodes}")
+        if strike is cancel:
+            wait_for_array(cluster, array)
+            array = submit_array(cluster, folder, name, ())
+    return array
+
+
+def submit_array(cluster: Cluster, folder: Path, name: str, limits: Sequence[str]) -> str:
+    """Submit slurm/nodes.sbatch by hand, as its first lines say, and return the array's id."""
+    export = f"--export=ALL,python={sys.executable},backends=gloo,launches=2,ranks_per_node=2"
+    words = ("--array=1,2,4", "--nodes=4", "--ntasks-per-node=2", f"--output={name}-%a.out", *limits, export)
+    return cluster.submit(*words, str(ROOT / "slurm" / "nodes.sbatch"), f"{name}.toml", name, cwd=folder)
+
+
+def wait_for_array(cluster: Cluster, array: str) -> dict[str, str]:
+    """Wait until every element is over and return the state of each."""
+    states: dict[str, str] = {}
+
+    def is_over() -> bool:
+        lines = cluster.run("squeue", "-h", "-r", "-t", "all", "-j", array, "-o", "%i %T").stdout.splitlines()
+        states.update(dict(line.split() for line in lines))
+        return bool(states) and set(states.values()) <= OVER
+
+    cluster.wait_until(is_over, f"array {array} to end", 600)
+    return states
+
+
+def disturbed_table(found: Sequence[tuple[str, int, list[tuple[int, str, str]], int, int]]) -> tuple[bool, str]:
     """Return whether every set is the undisturbed one, and the table."""
-    whole = {nodes: recorded for kind, nodes, recorded, _broken in found if kind == "none"}
+    whole = {nodes: recorded for kind, nodes, recorded, *_counts in found if kind == "none"}
     lines = [
-        "| disturbed by | nodes | records | broken off | the set of the undisturbed job |",
-        "|---|---:|---:|---:|---|",
+        "| disturbed by | nodes | records | launches broken off | job restarted | the set of the undisturbed array |",
+        "|---|---:|---:|---:|---:|---|",
     ]
     are_whole = all(len(recorded) == 2 * (CASES + SENTINELS) for recorded in whole.values())
-    for kind, nodes, recorded, broken in found:
-        is_same = recorded == whole[nodes]
-        are_whole &= is_same and (broken > 0 or kind == "none")
-        lines.append(f"| {kind} | {nodes} | {len(recorded)} | {broken} | {'yes' if is_same else 'NO'} |")
+    for kind in STRIKES:
+        struck = [row for row in found if row[0] == kind]
+        # An array that is cancelled as a whole may have elements that are done, or have not begun.
+        are_whole &= kind == "none" or any(broken for *_row, broken, _restarts in struck)
+        for _kind, nodes, recorded, broken, restarts in struck:
+            is_same = recorded == whole[nodes]
+            are_whole &= is_same
+            lines.append(
+                f"| {kind} | {nodes} | {len(recorded)} | {broken} | {restarts} | {'yes' if is_same else 'NO'} |"
+            )
     return are_whole, "\n".join(lines)
 
 
@@ -257,7 +198,6 @@ def lose(cluster: Cluster, folder: Path, trials: int) -> Iterator[tuple[str, flo
         for victim, role in ((3, "of rank 1"), (2, "of rank 0")):
             name = f"lost-{victim}-{trial}"
             line = run_words(
-                "mpi",
                 *QUICK,
                 "--case-budget",
                 "400ms",
@@ -309,7 +249,6 @@ def lost_table(found: Sequence[tuple[str, float, int, bool, bool]]) -> tuple[boo
 
 
 PARTS: dict[str, Callable[[Cluster, Path], tuple[bool, str]]] = {
-    "links": lambda cluster, folder: link_table(list(told(links(cluster, folder)))),
     "disturbed": lambda cluster, folder: disturbed_table(list(told(disturb(cluster, folder)))),
     "lost": lambda cluster, folder: lost_table(list(told(lose(cluster, folder, TRIALS)))),
 }
@@ -341,10 +280,6 @@ def prove(part: str) -> bool:
         is_proven, table = PARTS[part](cluster, Path(jobs))
         slurm = cluster.run("sinfo", "--version").stdout.split()[-1]
     wanted = WANTED[part].format(
-        launches=LAUNCHES,
-        near=100 * NEAR,
-        near_ratio=100 * NEAR_RATIO,
-        near_reduce=100 * NEAR_REDUCE,
         whole=2 * (CASES + SENTINELS),
         timeout=LOST_TIMEOUT,
     )
@@ -369,11 +304,7 @@ def prove(part: str) -> bool:
 def told(rows: Iterator[Any]) -> Iterator[Any]:
     """Yield rows, each shown on stderr as it comes."""
     for row in rows:
-        print(
-            row if isinstance(row, LinkRow) else [len(x) if isinstance(x, list) else x for x in row],
-            file=sys.stderr,
-            flush=True,
-        )
+        print([len(x) if isinstance(x, list) else x for x in row], file=sys.stderr, flush=True)
         yield row
 
 
