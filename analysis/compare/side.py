@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -19,6 +20,12 @@ from collmark.core.record import Status
 LONGEST = Estimand.LONGEST_LOCAL.value
 NO_PART_OF_KEY = ("marker", "origin", "window")
 """What makes figures of equal keys unlike: they are neither pooled nor compared."""
+FACTS = (*SERIES, "case", "nbytes", "bus_nbytes")
+COLUMNS = tuple(
+    dict.fromkeys((*FACTS, *NO_PART_OF_KEY, "run", "status", "estimand", "seconds", "longest", "enters", "timed"))
+)
+Row: TypeAlias = dict[str, Any]
+"""One record: a value for each of `COLUMNS`."""
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,42 +100,51 @@ def times_of(table: pd.DataFrame, *, include_unstable: bool = False) -> dict[str
     include_unstable : bool
         Take unstable records too.
     """
-    enters = is_usable(table, include_unstable=include_unstable)
-    found = {}
-    for key, rows in table.groupby("case", sort=False):
-        facts = rows.iloc[0][[*SERIES, "case", "nbytes", "bus_nbytes"]].to_dict()
-        is_wrong = bool(rows["status"].eq(Status.WRONG.value).any())
-        used = rows[enters[rows.index]]
-        estimands = used["estimand"].unique()
-        if is_wrong or used.empty:
-            reason = "wrong" if is_wrong else _why_none(rows)
-            found[str(key)] = Times(facts=facts, reason=reason, is_wrong=is_wrong)
-            continue
-        unlike = [name for name in NO_PART_OF_KEY if len(used[name].unique()) > 1]
-        if unlike:
-            values = " and ".join(str(value) or "-" for value in used[unlike[0]].unique())
-            found[str(key)] = Times(facts=facts, reason=f"{unlike[0]} is {values} in its runs")
-            continue
-        mixed = len(estimands) > 1
-        column = "longest" if mixed else "seconds"
-        facts["estimand"] = LONGEST if mixed else estimands[0]
-        has_longest = bool(used["longest"].gt(0).all())
-        if mixed and not has_longest:
-            found[str(key)] = Times(facts=facts, reason=f"T is {' and '.join(estimands)} in its launches")
-            continue
-        by_run = dict(list(used.groupby("run", sort=False)))
-        found[str(key)] = Times(
-            facts=facts,
-            seconds={str(run): tuple(own[column]) for run, own in by_run.items()},
-            longest={str(run): tuple(own["longest"]) for run, own in by_run.items()} if has_longest else {},
-        )
-    return found
+    judged = table.assign(enters=is_usable(table, include_unstable=include_unstable), timed=has_time(table))
+    by_case: dict[str, list[Row]] = {}
+    # Plain rows: a side has hundreds of cases, and pandas takes a millisecond for each cut of a table.
+    for row in judged[list(COLUMNS)].to_dict("records"):
+        by_case.setdefault(row["case"], []).append(row)
+    return {key: _times(rows) for key, rows in by_case.items()}
 
 
-def _why_none(rows: pd.DataFrame) -> str:
-    if rows["nbytes"].eq(0).all() and has_time(rows).any():
+def _times(rows: Sequence[Row]) -> Times:
+    """Return the times of one case."""
+    facts = {name: rows[0][name] for name in FACTS}
+    used = [row for row in rows if row["enters"]]
+    if any(row["status"] == Status.WRONG.value for row in rows):
+        return Times(facts=facts, reason="wrong", is_wrong=True)
+    if not used:
+        return Times(facts=facts, reason=_why_none(rows))
+    for name in NO_PART_OF_KEY:
+        if len(values := _unique(used, name)) > 1:
+            return Times(facts=facts, reason=f"{name} is {' and '.join(value or '-' for value in values)} in its runs")
+    estimands = _unique(used, "estimand")
+    mixed = len(estimands) > 1
+    has_longest = all(row["longest"] > 0 for row in used)
+    if mixed and not has_longest:
+        return Times(facts=facts, reason=f"T is {' and '.join(estimands)} in its launches")
+    longest = _by_run(used, "longest")
+    return Times(
+        facts={**facts, "estimand": LONGEST if mixed else estimands[0]},
+        seconds=longest if mixed else _by_run(used, "seconds"),
+        longest=longest if has_longest else {},
+    )
+
+
+def _unique(rows: Sequence[Row], name: str) -> list[str]:
+    return list(dict.fromkeys(str(row[name]) for row in rows))
+
+
+def _by_run(rows: Sequence[Row], name: str) -> dict[str, tuple[float, ...]]:
+    runs = _unique(rows, "run")
+    return {run: tuple(row[name] for row in rows if row["run"] == run) for run in runs}
+
+
+def _why_none(rows: Sequence[Row]) -> str:
+    if all(row["nbytes"] == 0 for row in rows) and any(row["timed"] for row in rows):
         return "of no bytes"
-    return "/".join(rows["status"].unique())
+    return "/".join(_unique(rows, "status"))
 
 
 def repeats(times: dict[str, Times]) -> tuple[float, ...]:

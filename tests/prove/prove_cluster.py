@@ -100,7 +100,8 @@ def keys(folder: Path) -> list[tuple[int, str, str]]:
 
 def usr1(cluster: Cluster, element: str) -> None:
     """Tell the batch script of an array's element what Slurm tells it before the limit: it is queued anew."""
-    cluster.run("scancel", "--batch", "--signal=USR1", element)
+    # scancel (22.05) takes a job that it has signalled and that is on its way back into the queue for one to try again.
+    cluster.run("timeout", "2", "scancel", "--batch", "--signal=USR1", element)
 
 
 def requeue(cluster: Cluster, element: str) -> None:
