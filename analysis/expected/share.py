@@ -6,7 +6,7 @@ Legend: L launches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -30,6 +30,7 @@ SMALLEST = 64
 ALL_PORTS = ("all_reduce", "all_gather", "reduce_scatter")
 """Where a ring over several nodes leaves each by every port, so that bus bandwidth comes to that of all ports."""
 ASYMPTOTE = "asymptote"
+OWN = "its own asymptote"
 FASTER_THAN_LINK = "faster than the link declared: it went over another, or the declaration is wrong"
 
 
@@ -108,6 +109,11 @@ class _Goal(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
 
 
+def declared(found: Iterable[Share]) -> list[Share]:
+    """Return the shares of what the user declared, and not of a figure's own asymptote, the lowest first."""
+    return sorted((share for share in found if share.expected != OWN), key=lambda share: share.share)
+
+
 def shares(
     table: pd.DataFrame, fits: Fits, named: Sequence[System] = (), *, include_unstable: bool = False
 ) -> tuple[Share, ...]:
@@ -153,7 +159,7 @@ def _of_series(series: Series, rows: pd.DataFrame, fit: Fit | None, named: Seque
     if asymptote is not None:
         known = float(np.exp(np.log(asymptote.values_L).mean()))
         estimate = ratio(at_largest.values_L, asymptote.values_L)
-        yield _share(series, at_largest, _Goal(words="its own asymptote", low=known, high=known), estimate)
+        yield _share(series, at_largest, _Goal(words=OWN, low=known, high=known), estimate)
 
 
 def _each(values: pd.Series, rows: pd.DataFrame) -> tuple[float, ...]:

@@ -20,7 +20,7 @@ CALLED = (Verdict.SLOWER, Verdict.FASTER)
 
 
 def changed(compared: Compared) -> str:
-    """Return what changed: how many cases of which verdict, and the largest change with its interval."""
+    """Return what changed: cases by verdict, the largest change with its interval, and what differs first."""
     rows = [(one.side.name, row) for one in compared.others for row in one.comparisons]
     runs = {name for name, _row in rows}
     who = next(iter(runs)) if len(runs) == 1 else f"{len(runs)} runs"
@@ -28,14 +28,23 @@ def changed(compared: Compared) -> str:
     head = f"{who} against {compared.base.name}, {counted(len(rows), 'comparison')}: {said}"
     marker = str(rows[0][1].pair.a.facts["marker"])
     called = [(name, row) for name, row in rows if row.verdict in CALLED]
+    differs = _differs(compared)
     if not called:
-        return f"{said_before(marker)}{head}."
+        return f"{said_before(marker)}{head}.{differs}"
     name, most = max(called, key=lambda entry: (entry[1].verdict is Verdict.SLOWER, abs(math.log(entry[1].value))))
     facts, ends = most.pair.a.facts, most.estimate
     ratio = interval_words("{:#.3g}".format, most.value, *((ends.lower, ends.upper) if ends else (math.nan, math.nan)))
     of_run = f" of {name}" if len(runs) > 1 else ""
     where = f"{facts['operation']} {format_nbytes(int(str(facts['nbytes'])))}{of_run}"
-    return f"{said_before(marker)}{head}; most {most.verdict}: {where}, {ratio} times as long."
+    return f"{said_before(marker)}{head}; most {most.verdict}: {where}, {ratio} times as long.{differs}"
+
+
+def _differs(compared: Compared) -> str:
+    """Return what of two environments is not the same, that which matters most; nothing of more, or where all is."""
+    if len(compared.others) > 1 or not (found := compared.others[0].differences):
+        return ""
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return f" Differs: {found[0].words}{more}."
 
 
 def changes_table(compared: Compared, anchor: str, most: int) -> Table:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from collmark.analysis.claims.finding import Finding, Verdict
 from collmark.analysis.columns import Series
+from collmark.analysis.expected.share import Share, declared
 from collmark.analysis.figures.words import ABSENT, gigabytes, interval_words, microseconds, percent
 from collmark.analysis.models.fit import Fit
 from collmark.analysis.models.quantity import Quantity
@@ -83,8 +84,15 @@ def _found(material: Material) -> str:
         one.verdict is not Verdict.INCONCLUSIVE or (one.found is not None and one.found.estimate is not None)
         for one in decided
     )
-    if material.changes is not None or is_told:
-        return _verdicts(decided) if material.changes is None else changed(material.changes)
+    if material.changes is not None:
+        return changed(material.changes)
+    if is_told:
+        return " ".join(filter(None, (_verdicts(decided), of_expected(material))))
+    return of_expected(material) or _fitted(material)
+
+
+def _fitted(material: Material) -> str:
+    """Return what the plainest call takes and comes near, or what all runs come near."""
     told = [fit for fit in material.fits.fits if fit.describes and fit.asymptote and fit.asymptote.value is not None]
     if not told:
         return _unfitted(material)
@@ -104,6 +112,23 @@ def _verdicts(decided: list[Finding]) -> str:
     others = ", ".join(f"{counts[verdict]} {verb}" for verdict, verb in VERBS.items() if counts[verdict])
     rest = f" (of {len(decided)} verdicts by these records {others})" if more else ""
     return f"{first.claim} {verdict_words(first)}: {reason_words(first)}{rest}."
+
+
+def of_expected(material: Material) -> str:
+    """Return the lowest and the highest share of what was declared to be expected; nothing where nothing was."""
+    found = declared(material.shares)
+    if not found:
+        return ""
+    lowest, highest = _share_words(found[0], "reaches "), _share_words(found[-1], "")
+    if len(found) == 1:
+        return f"{lowest}."
+    return f"{lowest} and {highest}: the lowest and the highest of {len(found)} figures with a declared expectation."
+
+
+def _share_words(share: Share, verb: str) -> str:
+    value, ends = share.percent_words
+    name = f"{said_before(share.series.marker)}{share.series.operation}"
+    return f"{name} {verb}{value} %{f' {ends}' if ends else ''} of {share.expected_words}, {share.expected}"
 
 
 def _plainest(told: list[Fit]) -> Fit:

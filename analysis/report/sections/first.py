@@ -9,6 +9,7 @@ import msgspec
 from collmark.analysis.claims.finding import Finding
 from collmark.analysis.compare.compare import Compared
 from collmark.analysis.compare.verdict import Verdict
+from collmark.analysis.expected.share import declared
 from collmark.analysis.figures.words import ASYMPTOTE, gigabytes, microseconds, percent
 from collmark.analysis.models.fit import Fit
 from collmark.analysis.report.cells import name_heading, quantity_cells, quantity_span, with_interval
@@ -17,6 +18,7 @@ from collmark.analysis.report.content import Block, Cell, Drawing, Heading, Mark
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
 from collmark.analysis.report.sections.claims import reasons_table
+from collmark.analysis.report.sections.expected import lowest_table
 from collmark.analysis.report.sections.runs import drawn_changes
 from collmark.analysis.report.sentences import sentences
 from collmark.analysis.report.verdicts import by_records, half_there
@@ -44,6 +46,8 @@ def _verdicts(material: Material) -> Table | None:
     decided = by_records(material.findings)
     if decided:
         return _of_claims(decided, half_there(material.findings))
+    if declared(material.shares):
+        return lowest_table(material, "verdicts", MOST_ROWS)
     fits = [fit for fit in material.fits.fits if fit.beta is not None][:MOST_ROWS]
     return _of_fits(material, fits) if fits else None
 
@@ -103,10 +107,10 @@ def _carrier(material: Material) -> Drawing | None:
     rows = material.drawn[material.drawn["nbytes"] > 0]
     leading = material.leading
     decided = by_records(material.findings)
-    if decided:
-        panel = rows.loc[rows["operation"] == decided[0].by.partition(",")[0], "panel"].head(1)
-    else:
-        panel = rows["panel"].head(1).iloc[:0]
+    about = decided[0].by.partition(",")[0] if decided else ""
+    if not decided and (shares := declared(material.shares)):
+        about = shares[0].series.operation
+    panel = rows.loc[rows["operation"] == about, "panel"].head(1)
     if panel.empty and leading is not None:
         own = (rows["operation"] == leading.series.operation) & (rows["run"] == leading.series.run)
         panel = rows.loc[own & (rows["series"] == material.curve_of(leading.series)), "panel"].head(1)
