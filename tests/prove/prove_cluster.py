@@ -119,7 +119,7 @@ STRIKES: dict[str, tuple[Callable[[Cluster, str], None] | None, tuple[str, ...]]
     "SIGUSR1 to each element": (usr1, ()),
     "scontrol requeue of each element": (requeue, ()),
     "scancel of the array, submitted again": (cancel, ()),
-    "time limit (--time=1 --signal=B:USR1@30)": (None, ("--time=1", "--signal=B:USR1@30")),
+    "time limit (--time=2 --signal=B:USR1@75)": (None, ("--time=2", "--signal=B:USR1@75")),
 }
 """How an array is disturbed, and options of its submission."""
 
@@ -128,7 +128,7 @@ def disturb(cluster: Cluster, folder: Path) -> Iterator[tuple[str, int, list[tup
     """Yield of each disturbed array and number of nodes: what was recorded, restarts of launches, and of the job."""
     for kind, (strike, limits) in STRIKES.items():
         name = re.sub(r"\W+", "-", kind)
-        (folder / f"{name}.toml").write_text(ARRAY_PLAN.format(budget="3 s" if limits else "400 ms"), encoding="utf-8")
+        (folder / f"{name}.toml").write_text(ARRAY_PLAN.format(budget="4 s" if limits else "400 ms"), encoding="utf-8")
         array = submit_array(cluster, folder, name, limits)
         if strike is not None:
             array = strike_each(cluster, folder, name, array, strike)
