@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -105,6 +108,54 @@ def test_no_value_is_more_than_a_word_to_the_shell(runtime: Runtime, tmp_path: P
         found | {"ranks_per_node": "2", "backends": "gloo mpi", "launches": "5", "plan": "/r/slurm/tier-a.json"}
         == found
     )
+
+
+def test_a_variable_of_the_users_shell_is_none_of_the_jobs(tmp_path: Path) -> None:
+    script = scripts(SITE)["nodes"]
+    lines = script.text.split("\n\n")[1]
+    shown = '\n: "${name:=nodes-$nodes}"; echo "$name $nodes"'
+    environment = {**os.environ, "name": "mine", "nodes": "9", "SLURM_ARRAY_TASK_ID": "4"}
+    done = subprocess.run(
+        ["bash", "-c", lines + shown], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "nodes-4 4\n"
+
+
+SLURM = """\
+#!/bin/bash
+echo "${0##*/} $*" >>calls
+case "${0##*/} $*" in
+  *" slurm next "*)
+    while [ ! -e go ]; do sleep 0.05; done
+    echo 1
+    ;;
+  srun*) echo '{}' >>results/tier-a-gloo/records.jsonl ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(("number", "followed"), [(signal.SIGUSR1, True), (signal.SIGTERM, False)])
+def test_a_signal_before_there_are_ranks_is_not_lost(tmp_path: Path, number: int, followed: bool) -> None:
+    """The script asks which launch is next, by a step of its own, when the signal comes."""
+    for name in ("srun", "scancel", "scontrol"):
+        (tmp_path / name).write_text(SLURM, encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "results/tier-a-gloo").mkdir(parents=True)
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    environment = {**os.environ, "PATH": path, "SLURM_CPUS_ON_NODE": "2", "SLURM_JOB_ID": "7"}
+    words = ["bash", str(FOLDER / "tier-a.sbatch"), "plan.toml"]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as job:
+        calls = tmp_path / "calls"
+        while not calls.exists():
+            time.sleep(0.02)
+        # Of an earlier start of the job: what is new counts.
+        (tmp_path / "results/tier-a-gloo/records.jsonl").write_text("{}\n", encoding="utf-8")
+        job.send_signal(number)
+        (tmp_path / "go").touch()
+        assert job.wait(20)
+    said = calls.read_text(encoding="utf-8")
+    assert "collmark run" not in said
+    assert ("scontrol requeue 7" in said) is followed
 
 
 def test_a_folder_whose_name_a_script_cannot_hold_is_refused() -> None:
