@@ -167,9 +167,9 @@ def test_without_slurm_the_status_says_that_something_is_missing(cli: Cli, workp
 
 
 NODES = """\
-gpu*|gpu|1-00:00:00|16|112+|2:56:1|gpu:h100:8(S:0-1)|h100,ndr
-gpu*|gpu|1-00:00:00|2|64|2:16:2|gpu:a100:4|a100
-cpu|cpu|infinite|32|128|2:32:2+|(null)|(null)
+gpu*|gpu|1-00:00:00|4/10/2/16|1-infinite|112+|2:56:1|gpu:h100:8(S:0-1)|h100,ndr
+gpu*|gpu|1-00:00:00|0/2/0/2|1-infinite|64|2:16:2|gpu:a100:4|a100
+cpu|cpu|infinite|0/32/0/32|1-12|128|2:32:2+|(null)|(null)
 """
 CONFIG = "ClusterName             = big\nSLURM_VERSION           = 23.11.4\n"
 LISTED = "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: pmix_v4\n"
@@ -182,11 +182,13 @@ def described(partition: str | None) -> str:
 
 def test_init_writes_what_is_known_and_leaves_the_rest_as_comments() -> None:
     profile = profile_from_table(tomllib.loads(described(None)))
-    assert (profile.partition, profile.nodes, profile.cpus_per_node, profile.gpus_per_node) == ("gpu", 16, 112, 8)
+    assert (profile.partition, profile.nodes, profile.cpus_per_node, profile.gpus_per_node) == ("gpu", 14, 112, 8)
+    assert "# most of one job; 16 in the partition; 2 more were down or drained" in described(None)
     assert (profile.time_limit, profile.mpi, profile.python) == ("1-00:00:00", "pmix", '/opt/a "b"/python')
     assert '# constraint = "h100&ndr"' in described(None)
     cpu = profile_from_table(tomllib.loads(described("cpu")))
-    assert (cpu.partition, cpu.nodes, cpu.gpus_per_node, cpu.time_limit) == ("cpu", 32, 0, "")
+    assert (cpu.partition, cpu.nodes, cpu.gpus_per_node, cpu.time_limit) == ("cpu", 12, 0, "")
+    assert "# most of one job; the partition allows no more, of 32" in described("cpu")
     assert cpu.full_node == 64, "a rank on each core, and not on each of its two hardware threads"
 
 
