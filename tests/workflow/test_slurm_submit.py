@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 from pathlib import Path
 
 import msgspec
@@ -195,6 +198,8 @@ def test_a_controller_that_does_not_answer(slurm: SlurmStub, results: Path) -> N
     found = status_of(results)
     assert found.notices[0].startswith("what Slurm says is not known")
     assert [row.wanted for row in found.rows] == [6, 6, 6, 6]
+    assert {row.queued.state for row in found.rows} == {"UNKNOWN"}
+    assert not found.is_over, "whoever watches goes on watching"
 
 
 def test_elements_that_cannot_be_shrunk_run_all_the_same(slurm: SlurmStub, results: Path) -> None:
@@ -213,6 +218,47 @@ def test_a_job_whose_id_was_lost_is_found_in_the_queue(slurm: SlurmStub, results
     assert {outcome.words for outcome in again.values()} == {"queued already, pending"}
     assert len(slurm.calls("sbatch")) == 4
     assert [row.id for row in status_of(results).rows] == ["100", "101", "102_2", "102_4"]
+
+
+def test_what_users_keep_in_variables_changes_neither_jobs_nor_answers(
+    slurm: SlurmStub, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SBATCH_TIMELIMIT", "SBATCH_WAIT", "SBATCH_ACCOUNT", "SBATCH_QOS", "SQUEUE_PARTITION", "SQUEUE_SORT"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("LOGNAME", "somebody")  # as su leaves it
+    submitted(lay(results, profile=msgspec.structs.replace(SITE, account="ours")))
+    kept = {name for name in slurm.variables("sbatch") if name.startswith("SBATCH_")}
+    assert kept == {"SBATCH_QOS"}, "which the profile leaves open; the account is the profile's"
+    assert not {name for name in slurm.variables("squeue") if name.startswith("SQUEUE_")}
+    assert {"--all", f"--user={os.getuid()}"} < set(slurm.calls("squeue")[0])
+
+
+def test_another_cluster_is_refused(slurm: SlurmStub, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_CLUSTERS", "other")
+    with pytest.raises(UsageError, match="SLURM_CLUSTERS is set"):
+        submitted(lay(results))
+    assert not slurm.jobs
+
+
+def test_a_file_system_without_locks_is_named(
+    slurm: SlurmStub, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_descriptor: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(UsageError, match="cannot lock .*: No locks available"):
+        submitted(lay(results))
+    assert not slurm.jobs
+
+
+@pytest.mark.parametrize(
+    ("labels", "name"), [(("collect",), "collect"), (("jobs",), "jobs"), (("pair", "pair-2"), "pair-2")]
+)
+def test_labels_that_would_name_another_file_are_refused(results: Path, labels: tuple[str, ...], name: str) -> None:
+    places = tuple(Placement(nodes=2 + number, label=label) for number, label in enumerate(labels))
+    with pytest.raises(PlanError, match=f"placements: label '{name}'"):
+        lay(results, msgspec.structs.replace(PLAN, placements=places), allocations=2)
 
 
 def test_two_submissions_at_once(slurm: SlurmStub, results: Path) -> None:

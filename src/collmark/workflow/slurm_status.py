@@ -18,6 +18,7 @@ from collmark.core.store import RUN_FILE, RunFolder, TornLineWarning
 from collmark.workflow.run import DONE
 
 FORGOTTEN = Queued(state="FORGOTTEN", reason="Slurm no longer knows it")
+UNKNOWN = Queued(state="UNKNOWN", reason="Slurm did not say")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +56,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_over(self) -> bool:
         """Whether nothing more is to be expected."""
-        return self.is_done or not self.queued.is_active
+        return self.is_done or not may_go_on(self.queued)
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +88,12 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_over(self) -> bool:
         """Whether nothing more is to be expected of any job."""
-        return all(row.is_over for row in self.rows) and self.collect_state not in client.ACTIVE
+        return all(row.is_over for row in self.rows) and not may_go_on(Queued(state=self.collect_state))
+
+
+def may_go_on(job: Queued) -> bool:
+    """Whether a job runs or will, as far as is known."""
+    return job.is_active or job.state == UNKNOWN.state
 
 
 def missing_launches(run: Path, launches: int) -> list[int]:
@@ -113,13 +119,13 @@ def status_of(results: Path) -> Status:
     """Return how far the jobs of a folder are, also where Slurm does not answer or has forgotten them."""
     state = state_of(results)
     notices: list[str] = []
-    queued: Mapping[str, Queued] = {}
+    ids = [*(entry.ids[-1] for entry in state.entries if entry.ids), *([state.collect] if state.collect else [])]
     try:
         queued = client.queue()
-        gone = [entry.ids[-1] for entry in state.entries if entry.ids and entry.ids[-1] not in queued]
-        queued = {**queued, **client.accounted(gone)}
+        queued |= client.accounted([job for job in ids if job not in queued])
     except CollmarkError as error:
         notices.append(f"what Slurm says is not known: {error}")
+        queued = dict.fromkeys(ids, UNKNOWN)
     counts = {run: _records(results / run) for entry in state.entries for run in entry.runs}
     collected = queued.get(state.collect, FORGOTTEN).state if state.collect else ""
     report = results / "report.html"
