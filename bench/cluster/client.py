@@ -80,7 +80,9 @@ def ask(words: Sequence[str], *, more: Mapping[str, str] | None = None, patience
     if os.environ.get(OTHER_CLUSTER):
         raise UsageError(f"{OTHER_CLUSTER} is set: jobs go to this login node's own cluster; unset it")
     # What users keep in variables would filter the answer, or win over the lines of a script.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(DEFAULTS)} | dict(more or {})
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(DEFAULTS)} | dict(
+        more or {}
+    )
     try:
         done = subprocess.run(
             words, env=environment, capture_output=True, text=True, timeout=patience, check=False, errors="replace"

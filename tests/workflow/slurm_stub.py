@@ -74,10 +74,11 @@ class SlurmStub:
         lines = map(json.loads, file.read_text().splitlines()) if file.exists() else ()
         return [words for called, *words in lines if called == name]
 
-    def variables(self, name: str) -> set[str]:
+    def variables(self, name: str) -> list[str]:
         """Return the names of the variables that a command was last called with."""
         lines = map(json.loads, (self.folder / "variables").read_text().splitlines())
-        return set([names for called, names in lines if called == name][-1])
+        last: list[str] = [names for called, names in lines if called == name][-1]
+        return last
 
     def fail(self, *names: str, words: str = "") -> None:
         """Let commands fail with these words on stderr."""

@@ -240,16 +240,24 @@ def test_another_cluster_is_refused(slurm: SlurmStub, results: Path, monkeypatch
     assert not slurm.jobs
 
 
-def test_a_file_system_without_locks_is_named(
-    slurm: SlurmStub, results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_without_locks_is_named(slurm: SlurmStub, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_descriptor: int, _operation: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(UsageError, match="cannot lock .*: No locks available"):
+    with pytest.raises(UsageError, match=r"cannot lock .*: No locks available"):
         submitted(lay(results))
     assert not slurm.jobs
+
+
+def test_a_plan_that_leaves_a_sites_gpus_idle_is_told(results: Path) -> None:
+    site = Profile(nodes=4, cpus_per_node=64, gpus_per_node=4)
+
+    def told(backend: str) -> list[str]:
+        plan = msgspec.structs.replace(PLAN, backends=(backend,))
+        return [notice for notice in lay(results, plan, site).notices if "the site has GPUs" in notice]
+
+    assert (len(told("gloo")), len(told("nccl"))) == (1, 0)
 
 
 @pytest.mark.parametrize(

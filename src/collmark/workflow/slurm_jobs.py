@@ -25,6 +25,8 @@ MARGIN = 1.5
 START_SECONDS = 60.0
 """For each launch to start: imports by many ranks at once from a file system over the network."""
 
+OF_GPUS = "nccl"
+
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One job in one allocation, and its script.
@@ -93,6 +95,9 @@ def lay_jobs(plan: Plan, profile: Profile, results: Path, *, allocations: int = 
         raise UsageError("launches auto: a job's time has to be known; name a number with --launches")
     shapes, notices = shapes_of(plan.placements, profile)
     found, jobs = list(notices), []
+    if profile.gpus_per_node and OF_GPUS not in plan.backends:
+        names = ", ".join(plan.backends)
+        found.append(f"the site has GPUs, and {names} of the plan moves no byte between them: --backend {OF_GPUS} does")
     plans = {
         element.name: msgspec.structs.replace(plan, placements=(element.placement,))
         for shape in shapes
