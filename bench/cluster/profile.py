@@ -265,7 +265,9 @@ def _limit_faults(text: str) -> Iterator[str]:
 _CHECKS: dict[str, Callable[[Any], Iterable[str]]] = {
     "time_limit": _limit_faults,
     "python": lambda python: [] if python.strip() else [": must name an interpreter"],
-    "modules": lambda names: [f": {excerpt(repr(n))}: must be a module's name" for n in names if not _MODULE.fullmatch(n)],
+    "modules": lambda names: [
+        f": {excerpt(repr(n))}: must be a module's name" for n in names if not _MODULE.fullmatch(n)
+    ],
     "sbatch_options": _option_faults,
     "srun_options": _option_faults,
     "environment": _environment_faults,
