@@ -99,6 +99,21 @@ def ask(words: Sequence[str], *, more: Mapping[str, str] | None = None, patience
     return done.stdout
 
 
+def fields(words: Sequence[str], count: int) -> list[list[str]]:
+    """Return the fields of each line that a command prints, with ``|`` between them.
+
+    Raises
+    ------
+    UnavailableError
+        As of :func:`ask`, and if a line has fewer.
+    """
+    lines = [line.split("|", count - 1) for line in ask(words).splitlines()]
+    for line in lines:
+        if len(line) < count:
+            raise UnavailableError(f"{words[0]} gave a line that is not understood: {excerpt(repr('|'.join(line)))}")
+    return lines
+
+
 def submit(script: Path, options: Sequence[str]) -> str:
     """Submit a script and return the id of the job."""
     written = re.findall(r"^#SBATCH --([a-z-]+)", script.read_text(encoding="utf-8"), re.MULTILINE)
@@ -116,8 +131,7 @@ def queue() -> dict[str, Queued]:
     form = "%A|%F|%K|%T|%M|%l|%N|%o|%r"
     words = ["squeue", "--noheader", "--all", "--array", "--states=all", f"--user={os.getuid()}", f"--format={form}"]
     found = {}
-    for line in ask(words).splitlines():
-        job, array, index, state, elapsed, limit, nodes, command, reason = line.split("|", 8)
+    for job, array, index, state, elapsed, limit, nodes, command, reason in fields(words, 9):
         key = f"{array}_{index}" if index.isdigit() else job
         found[key] = Queued(state=state, elapsed=elapsed, limit=limit, nodes=nodes, command=command, reason=reason)
     return found
@@ -129,13 +143,12 @@ def accounted(jobs: Sequence[str]) -> dict[str, Queued]:
         return {}
     words = ["sacct", "--noheader", "--allocations", "--parsable2", f"--jobs={','.join(jobs)}"]
     try:
-        lines = ask([*words, "--format=JobID,State,Elapsed,Timelimit,NodeList"]).splitlines()
+        lines = fields([*words, "--format=JobID,State,Elapsed,Timelimit,NodeList"], 5)
     except (UnavailableError, UsageError):
         return {}
     found = {}
-    for line in lines:
-        job, state, elapsed, limit, nodes = line.split("|", 4)
-        found[job] = Queued(state=state.split()[0], elapsed=elapsed, limit=limit, nodes=nodes)  # CANCELLED by 0
+    for job, state, elapsed, limit, nodes in lines:
+        found[job] = Queued(state=state.partition(" ")[0], elapsed=elapsed, limit=limit, nodes=nodes)  # CANCELLED by 0
     return found
 
 

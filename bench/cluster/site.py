@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from collmark.bench.cluster.client import ask
+from collmark.bench.cluster.client import ask, fields
 from collmark.core.errors import UnknownNameError, UsageError
 
 MPI_PREFERRED = ("pmix", "pmi2")
@@ -50,11 +50,10 @@ class Nodes(msgspec.Struct, frozen=True, kw_only=True):
     features: str
 
 
-def read_nodes(text: str) -> list[Nodes]:
-    """Return the lines of ``sinfo --format=%P|%R|%l|%F|%s|%c|%z|%G|%f``."""
+def read_nodes(lines: Sequence[Sequence[str]]) -> list[Nodes]:
+    """Return the lines of ``sinfo --format=%P|%R|%l|%F|%s|%c|%z|%G|%f``, each as its fields."""
     found = []
-    for line in text.splitlines():
-        shown, partition, limit, by_state, sizes, cpus, shape, gres, features = line.split("|", 8)
+    for shown, partition, limit, by_state, sizes, cpus, shape, gres, features in lines:
         _allocated, _idle, other, total = map(int, by_state.split("/"))
         most = sizes.rpartition("-")[2]  # of 1-infinite, 1-4
         gpus = re.findall(r"gpu(?::[^:,()]+)?:(\d+)", gres)
@@ -85,6 +84,8 @@ def choose(nodes: Sequence[Nodes], partition: str | None) -> Nodes:
         If there is no such partition, or none is the default.
     """
     names = list(dict.fromkeys(one.partition for one in nodes))
+    if not names:
+        raise UsageError("sinfo shows no partition that you may use")
     if partition is not None and partition not in names:
         raise UnknownNameError("partition", partition, names)
     fitting = [one for one in nodes if (one.is_default if partition is None else one.partition == partition)]
@@ -188,7 +189,7 @@ def profile_of_site(partition: str | None, python: str) -> str:
     UsageError
         If there is no such partition.
     """
-    nodes = read_nodes(ask(["sinfo", "--noheader", "--format=%P|%R|%l|%F|%s|%c|%z|%G|%f"]))
+    nodes = read_nodes(fields(["sinfo", "--noheader", "--format=%P|%R|%l|%F|%s|%c|%z|%G|%f"], 9))
     chosen = choose(nodes, partition)
     listed = ask(["srun", "--mpi=list"])
     return describe(chosen, nodes, ask(["scontrol", "show", "config"]), mpi_types(listed), python)

@@ -14,7 +14,7 @@ from tests.cli.conftest import Cli
 from tests.workflow.slurm_stub import SlurmStub
 
 from collmark.bench.cluster.profile import profile_from_table
-from collmark.bench.cluster.site import choose, describe, mpi_types, read_nodes
+from collmark.bench.cluster.site import Nodes, choose, describe, mpi_types, read_nodes
 from collmark.core.errors import UnknownNameError, UsageError
 
 SITE = "nodes = 4\ncpus_per_node = 2\n"
@@ -175,8 +175,12 @@ CONFIG = "ClusterName             = big\nSLURM_VERSION           = 23.11.4\n"
 LISTED = "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: pmix_v4\n"
 
 
+def nodes_of(text: str) -> list[Nodes]:
+    return read_nodes([line.split("|") for line in text.splitlines()])
+
+
 def described(partition: str | None) -> str:
-    nodes = read_nodes(NODES)
+    nodes = nodes_of(NODES)
     return describe(choose(nodes, partition), nodes, CONFIG, mpi_types(LISTED), '/opt/a "b"/python')
 
 
@@ -204,9 +208,11 @@ def test_every_line_that_init_leaves_away_may_be_taken_in(partition: str) -> Non
 
 def test_a_partition_that_is_not_there() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'gpu'"):
-        choose(read_nodes(NODES), "gpus")
+        choose(nodes_of(NODES), "gpus")
     with pytest.raises(UsageError, match="name one with --partition: gpu, cpu"):
-        choose(read_nodes(NODES.replace("gpu*", "gpu")), None)
+        choose(nodes_of(NODES.replace("gpu*", "gpu")), None)
+    with pytest.raises(UsageError, match="sinfo shows no partition"):
+        choose([], None)
 
 
 def test_init_asks_slurm_and_overwrites_nothing(cli: Cli, slurm: SlurmStub) -> None:

@@ -240,6 +240,13 @@ def test_another_cluster_is_refused(slurm: SlurmStub, results: Path, monkeypatch
     assert not slurm.jobs
 
 
+def test_an_answer_that_is_not_understood_submits_nothing(slurm: SlurmStub, results: Path) -> None:
+    (slurm.folder / "squeue").write_text("#!/bin/sh\necho CLUSTER: other\n", encoding="utf-8")
+    with pytest.raises(UnavailableError, match="squeue gave a line that is not understood: 'CLUSTER: other'"):
+        submitted(lay(results))
+    assert not slurm.jobs
+
+
 def test_a_file_system_without_locks_is_named(slurm: SlurmStub, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_descriptor: int, _operation: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
