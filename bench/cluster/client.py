@@ -21,8 +21,10 @@ ACTIVE = frozenset(
     }
 )  # fmt: skip
 """States of jobs that run or will; source: squeue(1), JOB STATE CODES."""
-DEFAULTS = ("SACCT_", "SBATCH_", "SCANCEL_", "SINFO_", "SQUEUE_")
-"""Beginnings of variables in which users keep options; source: INPUT ENVIRONMENT VARIABLES of these commands' pages."""
+DEFAULTS = ("SACCT_", "SBATCH_", "SCANCEL_", "SINFO_", "SLURM_", "SQUEUE_", "SRUN_")
+"""Beginnings of variables in which users keep options, or an allocation that this shell is inside says what it is;
+source: INPUT ENVIRONMENT VARIABLES of these commands' pages."""
+CONFIGURATION = "SLURM_CONF"
 OF_USER = frozenset({"account", "constraint", "partition", "qos", "reservation", "wckey"})
 """Options of sbatch that a user's variable may give where a script does not."""
 OTHER_CLUSTER = "SLURM_CLUSTERS"
@@ -79,10 +81,10 @@ def ask(words: Sequence[str], *, more: Mapping[str, str] | None = None, patience
     """
     if os.environ.get(OTHER_CLUSTER):
         raise UsageError(f"{OTHER_CLUSTER} is set: jobs go to this login node's own cluster; unset it")
-    # What users keep in variables would filter the answer, or win over the lines of a script.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(DEFAULTS)} | dict(
-        more or {}
-    )
+    # They would filter the answer, win over the lines of a script, or contradict them inside the job.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(DEFAULTS) or name == CONFIGURATION
+    } | dict(more or {})
     try:
         done = subprocess.run(
             words, env=environment, capture_output=True, text=True, timeout=patience, check=False, errors="replace"

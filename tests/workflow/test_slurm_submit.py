@@ -226,10 +226,13 @@ def test_what_users_keep_in_variables_changes_neither_jobs_nor_answers(
     for name in ("SBATCH_TIMELIMIT", "SBATCH_WAIT", "SBATCH_ACCOUNT", "SBATCH_QOS", "SQUEUE_PARTITION", "SQUEUE_SORT"):
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("LOGNAME", "somebody")  # as su leaves it
+    monkeypatch.setenv("SLURM_MEM_PER_CPU", "300")  # inside an allocation; srun ends where it finds it beside --mem
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
     submitted(lay(results, profile=msgspec.structs.replace(SITE, account="ours")))
     kept = {name for name in slurm.variables("sbatch") if name.startswith("SBATCH_")}
     assert kept == {"SBATCH_QOS"}, "which the profile leaves open; the account is the profile's"
     assert not {name for name in slurm.variables("squeue") if name.startswith("SQUEUE_")}
+    assert [name for name in slurm.variables("sbatch") if name.startswith("SLURM_")] == ["SLURM_CONF"]
     assert {"--all", f"--user={os.getuid()}"} < set(slurm.calls("squeue")[0])
 
 
