@@ -85,7 +85,9 @@ def test_status_is_a_table_and_an_object(cli: Cli, slurm: SlurmStub) -> None:
     told = cli("slurm", "status", "--json").json
     assert [row["queued"]["state"] for row in told["rows"]] == ["RUNNING", "PENDING", "PENDING", "PENDING"]
     assert told["is_over"] is False
+    assert "*.out" not in shown.out
     slurm.set("CANCELLED")
+    assert "what jobs said: results/slurm/slurm/*.out" in cli("slurm", "status").out
     assert cli("slurm", "status", "--watch", "--json").json["is_over"] is True
 
 

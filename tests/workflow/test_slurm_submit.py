@@ -111,6 +111,7 @@ def test_what_is_measured_is_not_submitted_and_what_was_lost_is(slurm: SlurmStub
         "nodes-4/1",
     }
     assert slurm.calls("sbatch")[-1][1] == "--dependency=afterany:104:105_2:105_4"
+    assert slurm.calls("scancel") == [], "the job that collected has ended"
     for name in NAMES[1:]:
         measure(results, name, 2)
     slurm.set("COMPLETED")
@@ -147,6 +148,9 @@ def test_allocations_follow_each_other_into_the_same_run(slurm: SlurmStub, resul
     words = next(words for words in slurm.calls("sbatch") if words[-1].endswith("tier-a-2.sbatch"))
     assert words[1] == f"--dependency=afterany:{first}"
     assert second != first
+    slurm.set("FAILED", "100")
+    submitted(lay(results))
+    assert slurm.calls("scancel") == [[found["collect/1"].id]], "another collects what is measured anew"
     text = (results / FOLDER / "tier-a-2.sbatch").read_text(encoding="utf-8")
     assert "\nlaunches=4\n" in text
     assert "\nname=tier-a\n" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -81,6 +82,9 @@ def submit_jobs(laid: Laid) -> Iterator[Outcome]:
             script = laid.results / FOLDER / f"{laid.collect.name}.sbatch"
             collect = client.submit(script, [f"--dependency=afterany:{':'.join(active)}"])
             write_state(laid.results, msgspec.structs.replace(state, collect=collect))
+            if state.collect in queued and queued[state.collect].state == "PENDING":
+                with contextlib.suppress(CollmarkError):  # it has begun since, and reports on less: no harm
+                    client.cancel([state.collect])
             yield Outcome(name="collect", allocation=1, id=collect, words="submitted, after all others")
 
 
