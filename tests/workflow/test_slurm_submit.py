@@ -98,6 +98,19 @@ def test_submitting_twice_submits_once(slurm: SlurmStub, results: Path) -> None:
     assert len(slurm.calls("sbatch")) == 4
 
 
+@pytest.mark.parametrize("state", ["CONFIGURING", "COMPLETING", "SUSPENDED", "REQUEUED", "SIGNALING", "STAGE_OUT"])
+def test_a_job_in_any_state_that_is_not_its_last_is_left_alone(slurm: SlurmStub, results: Path, state: str) -> None:
+    plan = msgspec.structs.replace(PLAN, placements=(Placement(nodes=2),))
+    submitted(lay(results, plan))
+    slurm.set(state)
+    assert submitted(lay(results, plan))["2x1/1"].words == f"queued already, {state.lower()}"
+
+
+def test_a_federations_answer_names_the_cluster_too(slurm: SlurmStub, results: Path) -> None:
+    (slurm.folder / "sbatch").write_text("#!/bin/sh\necho 'a word of the site'\necho '7;big'\n", encoding="utf-8")
+    assert submitted(lay(results))["tier-a/1"].id == "7"
+
+
 def test_what_is_measured_is_not_submitted_and_what_was_lost_is(slurm: SlurmStub, results: Path) -> None:
     submitted(lay(results))
     measure(results, "tier-a", 2)

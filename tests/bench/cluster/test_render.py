@@ -79,14 +79,24 @@ def test_what_a_site_asks_for_otherwise() -> None:
         exclusive=False,
         memory="0",
         switches="1@10:00",
+        qos="high",
+        reservation="week",
         sbatch_options=("--licenses=scratch", "--oversubscribe"),
     )
     asked = options(scripts(site)["tier-b"])
+    assert asked | {"qos": "high", "reservation": "week"} == asked
     assert asked | {"gres": "gpu:h100:2", "mem": "0", "switches": "1@10:00", "licenses": "scratch"} == asked
     assert asked["oversubscribe"] == ""
     assert "exclusive" not in asked
     assert "gpus-per-node" not in asked
     assert "switches" not in options(collect_script(Path("/r"), Path("/r/slurm"), site))
+
+
+@pytest.mark.parametrize(("gpus", "start"), [(0, "apptainer exec /i.sif"), (8, "apptainer exec --nv /i.sif")])
+def test_a_container_sees_the_gpus_there_are(gpus: int, start: str) -> None:
+    box = Container(runtime=Runtime.APPTAINER, image="/i.sif")
+    site = Profile(nodes=2, cpus_per_node=64, gpus_per_node=gpus, container=box)
+    assert f"python=({start} python3)" in scripts(site)["tier-a"].text
 
 
 @pytest.mark.parametrize("runtime", list(Runtime))
