@@ -12,11 +12,12 @@ import pytest
 from tests.workflow.slurm_stub import SlurmStub
 
 from collmark.bench.cluster.profile import Profile
-from collmark.bench.cluster.state import FOLDER, read_state, submitting
+from collmark.bench.cluster.state import FOLDER, read_state, submitting, write_file
 from collmark.core.errors import CollmarkError, PlanError, UnavailableError, UsageError
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan, load_plan
-from collmark.core.store import RunFolder
+from collmark.core.record import Outcome as Ending
+from collmark.core.store import RECORDS_FILE, RunFolder
 from collmark.workflow.interruption import StopSignals
 from collmark.workflow.prepare import prepare
 from collmark.workflow.run import Sink, carry_out, create_run
@@ -205,6 +206,40 @@ def test_a_refusal_keeps_what_was_submitted_before(slurm: SlurmStub, results: Pa
     assert [entry.ids for entry in state.entries] == [("100",)]
     slurm.fail()
     assert submitted(lay(results))["tier-a/1"].words.startswith("queued already")
+
+
+def test_of_a_launch_whose_budget_is_spent_nothing_more_is_expected(slurm: SlurmStub, results: Path) -> None:
+    """Else its job would begin it again and again."""
+    del slurm
+    plan = msgspec.structs.replace(PLAN, launches=1, placements=(Placement(nodes=2),))
+    submitted(lay(results, plan))
+    measure(results, "2x1", 1)
+    folder = RunFolder(results / "2x1-simulated")
+    lines = (folder.path / RECORDS_FILE).read_bytes().splitlines(keepends=True)
+    (folder.path / RECORDS_FILE).write_bytes(b"".join(lines[:1]))
+    assert missing_launches(folder.path, 1) == [1]
+    (launch,) = folder.read_run().launches
+    spent = msgspec.structs.replace(launch, outcome=Ending.BUDGET)
+    folder.write_run(msgspec.structs.replace(folder.read_run(), launches=[spent]))
+    assert missing_launches(folder.path, 1) == []
+
+
+def test_a_file_of_jobs_is_the_old_one_or_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "jobs.json"
+    write_file(path, b"old")
+    first = path.stat().st_ino
+
+    def refuse(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as context:
+        context.setattr(os, "fsync", refuse)
+        with pytest.raises(UsageError, match=r"jobs\.json: No space left on device"):
+            write_file(path, b"new")
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"jobs.json": b"old"}
+    write_file(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_ino != first, "another file under the old name, and not the old file written over"
 
 
 def test_a_controller_that_does_not_answer(slurm: SlurmStub, results: Path) -> None:
