@@ -134,6 +134,8 @@ def test_collect_reports_what_is_there_and_what_is_not(cli: Cli, slurm: SlurmStu
     cli("slurm", "submit", *OPTIONS, "--output", folder)
     assert "tier-b-simulated: not all of launch 1 is there" in cli("slurm", "collect", folder).err
     assert cli("slurm", "collect", "nothing").status == 2
+    Path(measured, "records.jsonl").write_bytes(b"")
+    assert "no run with a record" in cli("slurm", "collect", folder).err
 
 
 @pytest.mark.parametrize(

@@ -134,27 +134,47 @@ def test_a_variable_of_the_users_shell_is_none_of_the_jobs(tmp_path: Path) -> No
 SLURM = """\
 #!/bin/bash
 echo "${0##*/} $*" >>calls
+env >>variables
 case "${0##*/} $*" in
   *" slurm next "*)
     while [ ! -e go ]; do sleep 0.05; done
     echo 1
     ;;
-  srun*) echo '{}' >>results/tier-a-gloo/records.jsonl ;;
 esac
 """
+
+
+def in_a_job(folder: Path, **more: str) -> dict[str, str]:
+    """Return the environment of a script whose commands of Slurm are stubs in a folder."""
+    for name in ("srun", "scancel", "scontrol"):
+        (folder / name).write_text(SLURM, encoding="utf-8")
+        (folder / name).chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    return {**os.environ, "PATH": path, "SLURM_CPUS_ON_NODE": "2", "SLURM_JOB_ID": "7", **more}
+
+
+@pytest.mark.parametrize(("backend", "mpi"), [("gloo", "none"), ("mpi", "pmi2")])
+def test_srun_is_told_what_versions_and_sites_do_otherwise(tmp_path: Path, backend: str, mpi: str) -> None:
+    """Each of these is a trap of docs/cluster.md."""
+    (tmp_path / "go").touch()
+    more = {"backends": backend, "mpi": "pmi2", "cpus_per_task": "2", "SRUN_CPUS_PER_TASK": "1"}
+    words = ["bash", str(FOLDER / "tier-a.sbatch"), "plan.toml"]
+    done = subprocess.run(words, cwd=tmp_path, env=in_a_job(tmp_path, **more), check=False, timeout=30)
+    assert done.returncode == 4, "the stub measures nothing, which counts more than its status, 0"
+    (line,) = [one for one in (tmp_path / "calls").read_text(encoding="utf-8").splitlines() if "collmark run" in one]
+    assert {
+        "--gpu-bind=none", "--kill-on-bad-exit=1", "--distribution=block", "--export=ALL", "--cpus-per-task=2",
+        "--ntasks=2", "--ntasks-per-node=2", f"--mpi={mpi}",
+    } <= set(line.split())  # fmt: skip
+    assert "SRUN_CPUS_PER_TASK" not in (tmp_path / "variables").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
 def test_a_signal_before_there_are_ranks_is_not_lost(tmp_path: Path, number: int) -> None:
     """The script asks which launch is next, by a step of its own, when the signal comes."""
-    for name in ("srun", "scancel", "scontrol"):
-        (tmp_path / name).write_text(SLURM, encoding="utf-8")
-        (tmp_path / name).chmod(0o755)
     (tmp_path / "results/tier-a-gloo").mkdir(parents=True)
-    path = f"{tmp_path}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    environment = {**os.environ, "PATH": path, "SLURM_CPUS_ON_NODE": "2", "SLURM_JOB_ID": "7"}
     words = ["bash", str(FOLDER / "tier-a.sbatch"), "plan.toml"]
-    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as job:
+    with subprocess.Popen(words, cwd=tmp_path, env=in_a_job(tmp_path), stdout=subprocess.DEVNULL) as job:
         calls = tmp_path / "calls"
         deadline = time.monotonic() + 20
         while not calls.exists():
