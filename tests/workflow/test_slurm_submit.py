@@ -263,6 +263,12 @@ def test_elements_that_cannot_be_shrunk_run_all_the_same(slurm: SlurmStub, resul
     assert (slurm.folder / "asked").read_text().splitlines()[-1] == "release 102"
 
 
+def test_a_job_that_stays_held_is_named(slurm: SlurmStub, results: Path) -> None:
+    slurm.fail("scontrol", words="slurm_update error: Socket timed out on send/recv operation")
+    with pytest.raises(UsageError, match=r"job 102 is held, and would wait for ever: scontrol release 102 \(scontrol"):
+        submitted(lay(results))
+
+
 def test_a_job_whose_id_was_lost_is_found_in_the_queue(slurm: SlurmStub, results: Path) -> None:
     submitted(lay(results))
     (results / FOLDER / "jobs.json").unlink()

@@ -158,5 +158,10 @@ def _submit(laid: Laid, job: Job, wanted: Sequence[Entry], before: Sequence[str]
             client.resize(f"{number}_{place.nodes}", nodes=place.nodes, tasks=place.ranks, cpus=cpus)
     except CollmarkError:  # its elements then have more nodes than they use: a waste, and no fault
         pass
-    client.release(number)
+    try:
+        client.release(number)
+    except CollmarkError as error:
+        raise UsageError(
+            f"job {number} is held, and would wait for ever: scontrol release {number} ({error})"
+        ) from error
     return [f"{number}_{entry.placement.nodes}" for entry in wanted]
