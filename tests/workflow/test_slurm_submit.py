@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 from tests.workflow.slurm_stub import SlurmStub
 
 from collmark.bench.cluster.profile import Profile
-from collmark.bench.cluster.state import FOLDER, read_state, submitting, write_file
+from collmark.bench.cluster.state import FOLDER, read_state, submitting
 from collmark.core.errors import CollmarkError, PlanError, UnavailableError, UsageError
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan, load_plan
@@ -224,24 +222,6 @@ def test_of_a_launch_whose_budget_is_spent_nothing_more_is_expected(slurm: Slurm
     assert missing_launches(folder.path, 1) == []
 
 
-def test_a_file_of_jobs_is_the_old_one_or_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "jobs.json"
-    write_file(path, b"old")
-    first = path.stat().st_ino
-
-    def refuse(_descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as context:
-        context.setattr(os, "fsync", refuse)
-        with pytest.raises(UsageError, match=r"jobs\.json: No space left on device"):
-            write_file(path, b"new")
-    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"jobs.json": b"old"}
-    write_file(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert path.stat().st_ino != first, "another file under the old name, and not the old file written over"
-
-
 def test_a_controller_that_does_not_answer(slurm: SlurmStub, results: Path) -> None:
     submitted(lay(results))
     slurm.fail("squeue", words="slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
@@ -304,16 +284,6 @@ def test_another_cluster_is_refused(slurm: SlurmStub, results: Path, monkeypatch
 def test_an_answer_that_is_not_understood_submits_nothing(slurm: SlurmStub, results: Path) -> None:
     (slurm.folder / "squeue").write_text("#!/bin/sh\necho CLUSTER: other\n", encoding="utf-8")
     with pytest.raises(UnavailableError, match="squeue gave a line that is not understood: 'CLUSTER: other'"):
-        submitted(lay(results))
-    assert not slurm.jobs
-
-
-def test_a_file_system_without_locks_is_named(slurm: SlurmStub, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_descriptor: int, _operation: int) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(UsageError, match=r"cannot lock .*: No locks available"):
         submitted(lay(results))
     assert not slurm.jobs
 
@@ -395,11 +365,3 @@ def test_wrong_plans_are_one_line(results: Path, plan: Plan, words: str) -> None
     with pytest.raises(CollmarkError, match=words) as told:
         lay(results, plan=plan)
     assert len(str(told.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize("text", [b"{", b"[]", b'{"version": 2}', b'{"version": 1}', b"\xff"])
-def test_a_file_of_jobs_that_cannot_be_read_is_named(results: Path, text: bytes) -> None:
-    (results / FOLDER).mkdir(parents=True)
-    (results / FOLDER / "jobs.json").write_bytes(text)
-    with pytest.raises(UsageError, match=r"jobs\.json: "):
-        read_state(results)
