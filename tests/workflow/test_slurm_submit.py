@@ -222,6 +222,22 @@ def test_of_a_launch_whose_budget_is_spent_nothing_more_is_expected(slurm: Slurm
     assert missing_launches(folder.path, 1) == []
 
 
+def test_a_launch_that_was_broken_off_before_its_last_sentinel_goes_on(slurm: SlurmStub, results: Path) -> None:
+    del slurm
+    plan = msgspec.structs.replace(PLAN, launches=1, placements=(Placement(nodes=2),))
+    submitted(lay(results, plan))
+    measure(results, "2x1", 1)
+    folder = RunFolder(results / "2x1-simulated")
+    assert missing_launches(folder.path, 1) == []
+    lines = (folder.path / RECORDS_FILE).read_bytes().splitlines(keepends=True)
+    (folder.path / RECORDS_FILE).write_bytes(b"".join(line for line in lines if b'"sentinel":"end"' not in line))
+    assert missing_launches(folder.path, 1) == [], "it says itself that it is complete"
+    (launch,) = folder.read_run().launches
+    broken = msgspec.structs.replace(launch, outcome=Ending.INTERRUPTED)
+    folder.write_run(msgspec.structs.replace(folder.read_run(), launches=[broken]))
+    assert missing_launches(folder.path, 1) == [1]
+
+
 def test_a_controller_that_does_not_answer(slurm: SlurmStub, results: Path) -> None:
     submitted(lay(results))
     slurm.fail("squeue", words="slurm_load_jobs error: Unable to contact slurm controller (connect failure)")

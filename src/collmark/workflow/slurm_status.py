@@ -13,9 +13,9 @@ from collmark.bench.cluster import client
 from collmark.bench.cluster.client import Queued
 from collmark.bench.cluster.state import Entry, State, read_state
 from collmark.core.errors import CollmarkError, UsageError
-from collmark.core.record import Outcome
+from collmark.core.record import Outcome, Record
 from collmark.core.store import RUN_FILE, RunFolder, TornLineWarning
-from collmark.workflow.run import DONE
+from collmark.workflow.run import DONE, lacks_sentinel
 
 FORGOTTEN = Queued(state="FORGOTTEN", reason="Slurm no longer knows it")
 UNKNOWN = Queued(state="UNKNOWN", reason="Slurm did not say")
@@ -97,14 +97,26 @@ def may_go_on(job: Queued) -> bool:
 
 
 def missing_launches(run: Path, launches: int) -> list[int]:
-    """Return which of a run's launches 1 to `launches` lack a case; all where there is no run yet."""
+    """Return which of a run's launches 1 to `launches` lack a case, or the end of one that was broken off.
+
+    All where there is no run yet.
+    """
     if not (run / RUN_FILE).exists():
         return list(range(1, launches + 1))
     told = RunFolder(run).read_run()
-    # Of a launch whose budget was spent nothing more is to be expected.
-    spent = {launch.id for launch in told.launches if launch.outcome is Outcome.BUDGET}
-    there = _records(run)
-    return [n for n in range(1, launches + 1) if n not in spent and there[n] < len(told.cases)]
+    known = {launch.id: launch for launch in told.launches}
+    there: dict[int, set[tuple[str, str]]] = {}
+    for record in _done(run):
+        there.setdefault(record.launch, set()).add((record.case.key, record.sentinel or ""))
+
+    def is_missing(number: int) -> bool:
+        launch, own = known.get(number), there.get(number, set())
+        # Of a launch whose budget was spent nothing more is to be expected.
+        is_spent = launch is not None and launch.outcome is Outcome.BUDGET
+        cases = sum(not mark for _key, mark in own)
+        return not is_spent and (cases < len(told.cases) or lacks_sentinel(launch, own))
+
+    return [number for number in range(1, launches + 1) if is_missing(number)]
 
 
 def state_of(results: Path) -> State:
@@ -157,12 +169,16 @@ def _row(entry: Entry, queued: Mapping[str, Queued], counts: Mapping[str, Counte
 
 def _records(run: Path) -> Counter[int]:
     """Return the number of cases that each launch of a run has measured; none while there is no run."""
+    return Counter(record.launch for record in _done(run) if record.sentinel is None)
+
+
+def _done(run: Path) -> list[Record]:
+    """Return what was measured so far; nothing while there is no run."""
     if not (run / RUN_FILE).exists():
-        return Counter()
+        return []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TornLineWarning)  # a job writes it just now
-        records = list(RunFolder(run).records())
-    return Counter(record.launch for record in records if record.sentinel is None and record.status in DONE)
+        return [record for record in RunFolder(run).records() if record.status in DONE]
 
 
 def cancel_jobs(results: Path) -> list[str]:
