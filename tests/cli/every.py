@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from typer.main import get_command
-
-from collmark.cli.main import app
+from collmark.cli.main import _program
 
 SIMULATED = ("--backend", "simulated", "--operation", "all_reduce", "--sizes", "64B:4KiB:x8", "--launches", "2")
 JOBS = ("slurm", "submit", "plan.toml", "--output", "jobs")
@@ -68,7 +66,7 @@ FAILS: dict[str, tuple[str, ...]] = {
 
 def commands() -> Iterator[tuple[str, Any]]:
     """Yield the path and the definition of every command and group, the program itself first, without a name."""
-    found: list[tuple[str, Any]] = [("", get_command(app))]
+    found: list[tuple[str, Any]] = [("", _program())]
     for path, command in found:  # which grows as groups are met
         yield path, command
         found += [(f"{path} {word}".strip(), child) for word, child in getattr(command, "commands", {}).items()]
