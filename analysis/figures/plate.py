@@ -85,7 +85,7 @@ def _svg(figure: Figure, name: str, title: str, caption: str) -> str:
     for element in root.iter():
         for key in element.attrib.keys() & {"fill", "stroke"}:
             element.attrib[key] = _VARIABLE.sub(lambda match: NAMED[match[1]].light, element.attrib[key])
-        if element.attrib.pop("class", None):  # a label with a rim
+        if element.attrib.pop("class", None) == "halo":  # a label with a rim
             element.attrib |= {"stroke": GROUND.light, "stroke-width": f"{RIM:g}", "paint-order": "stroke"}
         if "href" in element.attrib:
             element.attrib["xlink:href"] = element.attrib["href"]  # the only one that older programs read
