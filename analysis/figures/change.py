@@ -11,10 +11,13 @@ from collmark.analysis.compare.verdict import Verdict
 from collmark.analysis.figures import contrast, marks
 from collmark.analysis.figures.palette import BAND, GROUND
 from collmark.analysis.figures.words import BEYOND, slower_words
+from collmark.core.numeral import counted
 from collmark.core.units import format_nbytes
 
 NEEDS = (*contrast.NEEDS, "effect", "verdict")
 SHAPES = {Verdict.SLOWER: "v", Verdict.FASTER: "^", Verdict.NO_EVIDENCE: "o", Verdict.CANNOT_TELL: "o"}
+MOST_NAMED = 3
+"""Runs of which each is counted by itself."""
 HOLLOW = (Verdict.CANNOT_TELL,)
 SHADES = ("run-b", "tier-unknown", "run-a")
 """Those of the other runs: the first is what they stand against."""
@@ -50,17 +53,23 @@ def title(table: pd.DataFrame) -> str:
     rows = marks.sized(table)
     if rows.empty:
         return "Nothing of a size was compared"
-    return "; ".join(_words(name, own) for name, own in rows.groupby("other", sort=False))
+    series, runs = rows["panel"].unique(), rows["other"].unique()
+    where = series[0] if len(series) == 1 else f"{len(series)} series"
+    if len(runs) > MOST_NAMED:
+        return f"{where}: {_words(f'{len(runs)} runs', rows)}"
+    return f"{where}: {'; '.join(_words(str(name), own) for name, own in rows.groupby('other', sort=False))}"
 
 
-def _words(name: object, rows: pd.DataFrame) -> str:
+def _words(name: str, rows: pd.DataFrame) -> str:
+    """Return how many of the comparisons that are drawn have which verdict: those without a size are not."""
     counts = ", ".join(f"{int((rows['verdict'] == verdict).sum())} {verdict}" for verdict in Verdict)
-    words = f"{name} against {rows['base'].iloc[0]}: {counts}"
+    words = f"{name} against {rows['base'].iloc[0]}, {counted(len(rows), 'comparison')}: {counts}"
     slower = rows[rows["verdict"] == Verdict.SLOWER]
     if slower.empty:
         return words
     worst = slower.loc[slower["ratio"].idxmax()]
-    where = f"{worst['panel']} at {format_nbytes(int(worst['nbytes']))}"
+    told = [worst["panel"] if len(rows["panel"].unique()) > 1 else "", worst["other"] if worst["other"] != name else ""]
+    where = ", ".join([*filter(None, told), format_nbytes(int(worst["nbytes"]))])
     return f"{words}; slowest: {where}, {slower_words(worst['ratio'])}"
 
 

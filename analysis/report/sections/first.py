@@ -127,4 +127,8 @@ def _change(compared: Compared) -> Drawing | None:
     most = (called if len(called) else table)["ratio"].map(math.log).abs()
     panel = table.loc[most.idxmax() if len(called) else table.index[0], "panel"]
     drawing = picture("change", table[table["panel"] == panel], "runs-table", anchor="carrier")
-    return None if drawing is None else msgspec.structs.replace(drawing, is_large=True)
+    if drawing is None:
+        return None
+    others = len(table["panel"].unique()) - 1
+    more = f" Counted above it is this panel alone; {others} more in Runs." if others else ""
+    return msgspec.structs.replace(drawing, caption=drawing.caption + more, is_large=True)

@@ -32,7 +32,10 @@ def test_what_changed_is_counted_drawn_and_listed_worst_first() -> None:
         ["all_reduce", "above 1 MiB", "3", "0", "0", "0", "1.30 to 1.30"],
     ]
     assert isinstance(drawing, Drawing)
-    assert drawing.title.startswith("after against before: 3 slower, 0 faster, 9 no evidence, 0 cannot tell; slowest:")
+    assert drawing.title == (
+        "all_reduce: after against before, 12 comparisons: 3 slower, 0 faster, 9 no evidence, 0 cannot tell; slowest: "
+        "4 MiB, 30 % slower"
+    )
     assert isinstance(table, Table)
     assert [row[-1].text for row in table.rows] == ["slower"] * 3 + ["no evidence"] * 9
 
