@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,6 +20,10 @@ from collmark.core.record import Status
 LONGEST = Estimand.LONGEST_LOCAL.value
 NO_PART_OF_KEY = ("marker", "origin", "window")
 """What makes figures of equal keys unlike: they are neither pooled nor compared."""
+
+
+FACTS = (*SERIES, "case", "nbytes", "bus_nbytes")
+"""What is told of a case."""
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,42 +98,50 @@ def times_of(table: pd.DataFrame, *, include_unstable: bool = False) -> dict[str
     include_unstable : bool
         Take unstable records too.
     """
-    enters = is_usable(table, include_unstable=include_unstable)
-    found = {}
-    for key, rows in table.groupby("case", sort=False):
-        facts = rows.iloc[0][[*SERIES, "case", "nbytes", "bus_nbytes"]].to_dict()
-        is_wrong = bool(rows["status"].eq(Status.WRONG.value).any())
-        used = rows[enters[rows.index]]
-        estimands = used["estimand"].unique()
-        if is_wrong or used.empty:
-            reason = "wrong" if is_wrong else _why_none(rows)
-            found[str(key)] = Times(facts=facts, reason=reason, is_wrong=is_wrong)
-            continue
-        unlike = [name for name in NO_PART_OF_KEY if len(used[name].unique()) > 1]
-        if unlike:
-            values = " and ".join(str(value) or "-" for value in used[unlike[0]].unique())
-            found[str(key)] = Times(facts=facts, reason=f"{unlike[0]} is {values} in its runs")
-            continue
-        mixed = len(estimands) > 1
-        column = "longest" if mixed else "seconds"
-        facts["estimand"] = LONGEST if mixed else estimands[0]
-        has_longest = bool(used["longest"].gt(0).all())
-        if mixed and not has_longest:
-            found[str(key)] = Times(facts=facts, reason=f"T is {' and '.join(estimands)} in its launches")
-            continue
-        by_run = dict(list(used.groupby("run", sort=False)))
-        found[str(key)] = Times(
-            facts=facts,
-            seconds={str(run): tuple(own[column]) for run, own in by_run.items()},
-            longest={str(run): tuple(own["longest"]) for run, own in by_run.items()} if has_longest else {},
-        )
+    # Row by row: a selection of a table for each case would take most of the time of a report on many runs.
+    told = table.assign(enters=is_usable(table, include_unstable=include_unstable), timed=has_time(table))
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in told[[*FACTS, "status", "seconds", "longest", "enters", "timed"]].to_dict("records"):
+        rows.setdefault(str(row["case"]), []).append(row)
+    return {key: _times(own) for key, own in rows.items()}
+
+
+def _times(rows: Sequence[dict[str, Any]]) -> Times:
+    """Return the times of the rows of one case."""
+    facts = {name: rows[0][name] for name in FACTS}
+    used = [row for row in rows if row["enters"]]
+    if any(row["status"] == Status.WRONG.value for row in rows):
+        return Times(facts=facts, reason="wrong", is_wrong=True)
+    if not used:
+        return Times(facts=facts, reason=_why_none(rows))
+    values = {name: list(dict.fromkeys(row[name] for row in used)) for name in (*NO_PART_OF_KEY, "estimand")}
+    unlike = next((name for name in NO_PART_OF_KEY if len(values[name]) > 1), None)
+    if unlike:
+        words = " and ".join(str(value) or "-" for value in values[unlike])
+        return Times(facts=facts, reason=f"{unlike} is {words} in its runs")
+    estimands, has_longest = values["estimand"], all(row["longest"] > 0 for row in used)
+    mixed = len(estimands) > 1
+    if mixed and not has_longest:
+        return Times(facts=facts, reason=f"T is {' and '.join(estimands)} in its launches")
+    facts["estimand"] = LONGEST if mixed else estimands[0]
+    return Times(
+        facts=facts,
+        seconds=_by_run(used, "longest" if mixed else "seconds"),
+        longest=_by_run(used, "longest") if has_longest else {},
+    )
+
+
+def _by_run(rows: Sequence[dict[str, Any]], column: str) -> dict[str, tuple[float, ...]]:
+    found: dict[str, tuple[float, ...]] = {}
+    for row in rows:
+        found[row["run"]] = (*found.get(row["run"], ()), row[column])
     return found
 
 
-def _why_none(rows: pd.DataFrame) -> str:
-    if rows["nbytes"].eq(0).all() and has_time(rows).any():
+def _why_none(rows: Sequence[dict[str, Any]]) -> str:
+    if all(row["nbytes"] == 0 for row in rows) and any(row["timed"] for row in rows):
         return "of no bytes"
-    return "/".join(rows["status"].unique())
+    return "/".join(dict.fromkeys(row["status"] for row in rows))
 
 
 def repeats(times: dict[str, Times]) -> tuple[float, ...]:

@@ -54,21 +54,23 @@ def title(table: pd.DataFrame) -> str:
     if rows.empty:
         return "Nothing of a size was compared"
     series, runs = rows["panel"].unique(), rows["other"].unique()
-    where = series[0] if len(series) == 1 else f"{len(series)} series"
+    where = f"{series[0]}: " if len(series) == 1 else ""
     if len(runs) > MOST_NAMED:
-        return f"{where}: {_words(f'{len(runs)} runs', rows)}"
-    return f"{where}: {'; '.join(_words(str(name), own) for name, own in rows.groupby('other', sort=False))}"
+        return f"{where}{_words(f'{len(runs)} runs', rows)}"
+    return where + "; ".join(_words(str(name), own) for name, own in rows.groupby("other", sort=False))
 
 
 def _words(name: str, rows: pd.DataFrame) -> str:
     """Return how many of the comparisons that are drawn have which verdict: those without a size are not."""
     counts = ", ".join(f"{int((rows['verdict'] == verdict).sum())} {verdict}" for verdict in Verdict)
-    words = f"{name} against {rows['base'].iloc[0]}, {counted(len(rows), 'comparison')}: {counts}"
+    panels = len(rows["panel"].unique())
+    of = f" in {panels} panels" if panels > 1 else ""
+    words = f"{name} against {rows['base'].iloc[0]}, {counted(len(rows), 'comparison')}{of}: {counts}"
     slower = rows[rows["verdict"] == Verdict.SLOWER]
     if slower.empty:
         return words
     worst = slower.loc[slower["ratio"].idxmax()]
-    told = [worst["panel"] if len(rows["panel"].unique()) > 1 else "", worst["other"] if worst["other"] != name else ""]
+    told = [worst["panel"] if panels > 1 else "", worst["other"] if worst["other"] != name else ""]
     where = ", ".join([*filter(None, told), format_nbytes(int(worst["nbytes"]))])
     return f"{words}; slowest: {where}, {slower_words(worst['ratio'])}"
 

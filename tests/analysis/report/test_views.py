@@ -33,7 +33,7 @@ SEEN_FIGURES = """
 SEEN_MARKS = """
 ((figure, colour) => [...document.querySelectorAll(
     `#${figure} .panels [stroke*="${colour}"], #${figure} .panels [fill*="${colour}"]`)]
-  .filter(one => one.checkVisibility()).length)
+  .filter(one => one.getClientRects().length).length)
 """
 VIEW = """
 (() => ({
@@ -139,7 +139,7 @@ def test_a_hidden_series_leaves_no_mark_and_no_readout_and_is_counted(opened: Br
     assert [one[0] for one in after] == [one[0] for one in before]
     assert min(map(min, before)) > 4
     shown = opened.evaluate(
-        "[...document.querySelectorAll('#figure-bandwidth .panels text')].filter(one => one.checkVisibility())"
+        "[...document.querySelectorAll('#figure-bandwidth .panels text')].filter(one => one.getClientRects().length)"
         ".map(one => one.textContent)"
     )
     assert [words for words in shown if words.startswith("run-1")]
