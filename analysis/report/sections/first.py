@@ -121,7 +121,8 @@ def _carrier(material: Material) -> Drawing | None:
 def _change(compared: Compared) -> Drawing | None:
     """Return the picture of the case that changed most, or of the first where none did."""
     table = drawn_changes(compared)
-    if table is None:
+    table = None if table is None else table[table["nbytes"] > 0]
+    if table is None or table.empty:
         return None
     called = table[table["verdict"].isin([Verdict.SLOWER, Verdict.FASTER])]
     most = (called if len(called) else table)["ratio"].map(math.log).abs()
