@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from collmark.analysis.figures import bandwidth
 from collmark.analysis.figures.bandwidth import Rate, draw_rates, rate_caption, rate_title
-from collmark.analysis.figures.words import ALPHA
+from collmark.analysis.figures.words import ALPHA, ASYMPTOTE
 
 NEEDS = bandwidth.NEEDS
 ALGORITHM = Rate(words="algorithm bandwidth", column="nbytes", limit="its limit", slope=f"nbytes / {ALPHA}")
@@ -32,4 +32,5 @@ def title(table: pd.DataFrame) -> str:
 
 def caption(table: pd.DataFrame) -> str:
     """Return what the marks are."""
-    return f"{rate_caption(table, ALGORITHM)} Algorithm bandwidth: nbytes / T, whatever the number of ranks."
+    words = f"Algorithm bandwidth: nbytes / T; its limit: {ASYMPTOTE} x nbytes / bus bytes."
+    return f"{rate_caption(table, ALGORITHM)} {words}"

@@ -15,7 +15,7 @@ from collmark.analysis.figures.axis import ratio_axis
 from collmark.analysis.figures.contrast import ratio_ends
 from collmark.analysis.figures.palette import AXIS, INK, NAMED
 from collmark.analysis.figures.sheet import SMALL
-from collmark.analysis.figures.words import BEYOND, interval_words, percent, slower_words
+from collmark.analysis.figures.words import BEYOND, interval_words, slower_words
 from collmark.core.numeral import counted
 
 NEEDS = (
@@ -111,5 +111,5 @@ def caption(table: pd.DataFrame) -> str:
     return (
         f"T over T of the first run that has the case; dot: geometric mean over launches; {whisker}; {BEYOND}. Upright "
         "rule: change of level, and T after over before with 95 % over runs where each side has several, at a false "
-        f"discovery rate of {percent(float(table['rate'].iloc[0]))} % over all cases; level: geometric mean.{chosen}"
+        f"discovery rate of {100 * float(table['rate'].iloc[0]):g} % over all cases; level: geometric mean.{chosen}"
     )

@@ -158,7 +158,7 @@ def _histories(results: Results) -> pd.DataFrame:
 
 def table_for(figure: str, results: Results) -> pd.DataFrame:
     """Return the table that a figure of the index draws from."""
-    made = {
+    made: dict[str, Callable[[], pd.DataFrame]] = {
         "contrast": lambda: placed(contrasts(drawn_of(streamed(results))), most_curves=1),
         "change": lambda: _changes(results),
         "history": lambda: _histories(results),

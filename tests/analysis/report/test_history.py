@@ -37,7 +37,7 @@ def test_a_change_is_named_with_run_and_size_and_its_case_is_drawn_first() -> No
         "1 of 3 cases over 7 runs changed level; most: all_reduce, 16 MiB from run 5 (run-5) on, 30 % slower"
     )
     assert "95 % over 3 launches of that run" in drawing.caption
-    assert "false discovery rate of 5.0 % over all cases" in drawing.caption
+    assert "false discovery rate of 5 % over all cases" in drawing.caption
     first = drawing.panels[0].svg
     assert "all_reduce, 16 MiB" in first
     assert "x 1.3 [1.2" in first or "x 1.3 [1.3" in first
