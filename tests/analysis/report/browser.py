@@ -142,21 +142,19 @@ class Browser:
     def open(self, path: Path, settle: float = 0.3, fragment: str = "") -> Visit:
         """Open a file and return what it said on the console, and what it asked for beside itself."""
         if fragment:  # or a page that is open already would only be looked at elsewhere
-            self.open_blank()
-        self._events.clear()
+            self._load("about:blank")
         address = path.resolve().as_uri()
-        self.call("Page.navigate", url=f"{address}{fragment}")
-        deadline = time.monotonic() + PATIENCE
-        while not any(event.get("method") == "Page.loadEventFired" for event in self._events):
-            self._events.append(self._next(deadline))
+        self._load(f"{address}{fragment}")
         time.sleep(settle)
         self.call("Runtime.evaluate", expression="1")  # whatever was on its way is here now
         return Visit(console=list(self._console()), requests=[url for url in self._asked() if url != address])
 
-    def open_blank(self) -> None:
-        """Leave the page that is open."""
-        self.call("Page.navigate", url="about:blank")
-        self.evaluate("1")
+    def _load(self, address: str) -> None:
+        self._events.clear()
+        self.call("Page.navigate", url=address)
+        deadline = time.monotonic() + PATIENCE
+        while not any(event.get("method") == "Page.loadEventFired" for event in self._events):
+            self._events.append(self._next(deadline))
 
     def _console(self) -> Iterator[str]:
         for event in self._events:

@@ -78,8 +78,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture
 def opened(browser: Browser, pages: dict[str, Path]) -> Browser:
     browser.look(1280, 800)
-    browser.open_blank()
-    visit = browser.open(pages["pair"])
+    visit = browser.open(pages["pair"], fragment="#")  # not where a test before has left it
     assert visit.console == []
     assert visit.requests == []
     return browser
@@ -187,7 +186,6 @@ def test_one_metric_is_seen_at_a_time_and_keys_choose_it(opened: Browser) -> Non
 def test_without_a_script_every_view_and_series_is_there(browser: Browser, pages: dict[str, Path]) -> None:
     browser.run_scripts(allowed=False)
     try:
-        browser.open_blank()
         browser.open(pages["pair"])
         assert browser.evaluate("document.querySelectorAll('.tools').length") == 0
         assert browser.evaluate(SEEN_FIGURES) == FIGURES
