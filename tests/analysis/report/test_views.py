@@ -42,6 +42,7 @@ VIEW = """
   figures: [...document.querySelectorAll('#curves figure')].filter(one => one.checkVisibility()).map(one => one.id),
   off: [...document.querySelectorAll('.series[aria-pressed=false]')].map(one => one.textContent),
   target: (document.querySelector('.target') || {}).id,
+  hidden: [...document.querySelectorAll('.tools span')].map(one => one.textContent).filter(one => /hidden/.test(one)),
 }))()
 """
 FILTER = """
@@ -197,11 +198,16 @@ def test_without_a_script_every_view_and_series_is_there(browser: Browser, pages
 def test_the_address_keeps_what_is_seen(opened: Browser, pages: dict[str, Path]) -> None:
     first = opened.evaluate(VIEW)
     assert opened.evaluate("location.hash") == ""
-    for _press in range(2):
-        opened.evaluate("document.querySelectorAll('#cases-table .sort')[3].click()")
-    opened.evaluate(f"{FILTER}('ping_pong KiB')")
-    opened.evaluate("document.querySelector('[value=algbw]').click()")
-    opened.evaluate("document.querySelector('#curves .series').click()")
+    opened.evaluate("document.querySelectorAll('#cases-table .sort')[3].click()")
+    acts = {
+        "cases-table.sort=-4": "document.querySelectorAll('#cases-table .sort')[3].click()",
+        "cases-table.filter=ping_pong+KiB": f"{FILTER}('ping_pong KiB')",
+        "curves.metric=algbw": "document.querySelector('[value=algbw]').click()",
+        "curves.off=": "document.querySelector('#curves .series').click()",
+    }
+    for written, act in acts.items():  # each at once, and not with the next
+        opened.evaluate(act)
+        assert written in opened.evaluate("location.hash")
     opened.evaluate("document.querySelector('.theme').click()")
     opened.evaluate("location.hash = '#cases'")
     opened.evaluate("new Promise(done => setTimeout(done, 50))")
@@ -256,7 +262,7 @@ def test_hostile_and_stale_fragments_change_nothing(browser: Browser, pages: dic
     assert visit.console == []
     assert visit.requests == []
     view = browser.evaluate(VIEW)
-    assert (view["off"], view["figures"], view.get("sorted")) == ([], FIGURES[:1], None)
+    assert (view["off"], view["hidden"], view["figures"], view.get("sorted")) == ([], [], FIGURES[:1], None)
     assert browser.evaluate("location.hash") in ("", "#cases")
 
 
