@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -20,10 +20,12 @@ from collmark.core.record import Status
 LONGEST = Estimand.LONGEST_LOCAL.value
 NO_PART_OF_KEY = ("marker", "origin", "window")
 """What makes figures of equal keys unlike: they are neither pooled nor compared."""
-
-
 FACTS = (*SERIES, "case", "nbytes", "bus_nbytes")
-"""What is told of a case."""
+COLUMNS = tuple(
+    dict.fromkeys((*FACTS, *NO_PART_OF_KEY, "run", "status", "estimand", "seconds", "longest", "enters", "timed"))
+)
+Row: TypeAlias = dict[str, Any]
+"""One record: a value for each of `COLUMNS`."""
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,50 +100,51 @@ def times_of(table: pd.DataFrame, *, include_unstable: bool = False) -> dict[str
     include_unstable : bool
         Take unstable records too.
     """
-    # Row by row: a selection of a table for each case would take most of the time of a report on many runs.
-    told = table.assign(enters=is_usable(table, include_unstable=include_unstable), timed=has_time(table))
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for row in told[[*FACTS, "status", "seconds", "longest", "enters", "timed"]].to_dict("records"):
-        rows.setdefault(str(row["case"]), []).append(row)
-    return {key: _times(own) for key, own in rows.items()}
+    judged = table.assign(enters=is_usable(table, include_unstable=include_unstable), timed=has_time(table))
+    by_case: dict[str, list[Row]] = {}
+    # Plain rows: a side has hundreds of cases, and pandas takes a millisecond for each cut of a table.
+    for row in judged[list(COLUMNS)].to_dict("records"):
+        by_case.setdefault(row["case"], []).append(row)
+    return {key: _times(rows) for key, rows in by_case.items()}
 
 
-def _times(rows: Sequence[dict[str, Any]]) -> Times:
-    """Return the times of the rows of one case."""
+def _times(rows: Sequence[Row]) -> Times:
+    """Return the times of one case."""
     facts = {name: rows[0][name] for name in FACTS}
     used = [row for row in rows if row["enters"]]
     if any(row["status"] == Status.WRONG.value for row in rows):
         return Times(facts=facts, reason="wrong", is_wrong=True)
     if not used:
         return Times(facts=facts, reason=_why_none(rows))
-    values = {name: list(dict.fromkeys(row[name] for row in used)) for name in (*NO_PART_OF_KEY, "estimand")}
-    unlike = next((name for name in NO_PART_OF_KEY if len(values[name]) > 1), None)
-    if unlike:
-        words = " and ".join(str(value) or "-" for value in values[unlike])
-        return Times(facts=facts, reason=f"{unlike} is {words} in its runs")
-    estimands, has_longest = values["estimand"], all(row["longest"] > 0 for row in used)
+    for name in NO_PART_OF_KEY:
+        if len(values := _unique(used, name)) > 1:
+            return Times(facts=facts, reason=f"{name} is {' and '.join(value or '-' for value in values)} in its runs")
+    estimands = _unique(used, "estimand")
     mixed = len(estimands) > 1
+    has_longest = all(row["longest"] > 0 for row in used)
     if mixed and not has_longest:
         return Times(facts=facts, reason=f"T is {' and '.join(estimands)} in its launches")
-    facts["estimand"] = LONGEST if mixed else estimands[0]
+    longest = _by_run(used, "longest")
     return Times(
-        facts=facts,
-        seconds=_by_run(used, "longest" if mixed else "seconds"),
-        longest=_by_run(used, "longest") if has_longest else {},
+        facts={**facts, "estimand": LONGEST if mixed else estimands[0]},
+        seconds=longest if mixed else _by_run(used, "seconds"),
+        longest=longest if has_longest else {},
     )
 
 
-def _by_run(rows: Sequence[dict[str, Any]], column: str) -> dict[str, tuple[float, ...]]:
-    found: dict[str, tuple[float, ...]] = {}
-    for row in rows:
-        found[row["run"]] = (*found.get(row["run"], ()), row[column])
-    return found
+def _unique(rows: Sequence[Row], name: str) -> list[str]:
+    return list(dict.fromkeys(str(row[name]) for row in rows))
 
 
-def _why_none(rows: Sequence[dict[str, Any]]) -> str:
+def _by_run(rows: Sequence[Row], name: str) -> dict[str, tuple[float, ...]]:
+    runs = _unique(rows, "run")
+    return {run: tuple(row[name] for row in rows if row["run"] == run) for run in runs}
+
+
+def _why_none(rows: Sequence[Row]) -> str:
     if all(row["nbytes"] == 0 for row in rows) and any(row["timed"] for row in rows):
         return "of no bytes"
-    return "/".join(dict.fromkeys(row["status"] for row in rows))
+    return "/".join(_unique(rows, "status"))
 
 
 def repeats(times: dict[str, Times]) -> tuple[float, ...]:
