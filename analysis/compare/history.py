@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import stats
 
 from collmark.analysis.columns import SERIES
@@ -77,7 +78,13 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...]
 
 
-def histories(results: Sequence[Results], *, rate: float = RATE, include_unstable: bool = False) -> list[History]:
+def histories(
+    results: Sequence[Results],
+    *,
+    rate: float = RATE,
+    tables: Sequence[pd.DataFrame] = (),
+    include_unstable: bool = False,
+) -> list[History]:
     """Return each case that two runs or more measured, over runs in the order of their making.
 
     Parameters
@@ -86,6 +93,8 @@ def histories(results: Sequence[Results], *, rate: float = RATE, include_unstabl
         The runs.
     rate : float
         False discovery rate over all cases.
+    tables : sequence of DataFrame
+        The records of each run where they are there already, as :meth:`Side.table` returns them.
     include_unstable : bool
         Take unstable records too.
 
@@ -97,10 +106,10 @@ def histories(results: Sequence[Results], *, rate: float = RATE, include_unstabl
     Hochberg 1995 over all cases, or the p-value up to which that went, allows it; an end of a stretch is no change
     where t of its two neighbours does not reject at 1 %.
     """
-    ordered = sorted(results, key=lambda one: (one.run.created, one.name))
+    tables = tables or [Side(name=one.name, results=(one,)).table() for one in results]
     found: dict[tuple[object, ...], list[tuple[Results, Times]]] = {}
-    for one in ordered:
-        for times in times_of(Side(name=one.name, results=(one,)).table(), include_unstable=include_unstable).values():
+    for one, table in sorted(zip(results, tables, strict=True), key=lambda pair: in_time(pair[0])):
+        for times in times_of(table, include_unstable=include_unstable).values():
             if not times.reason:
                 found.setdefault(tuple(times.facts[name] for name in APART), []).append((one, times))
     several = [own for own in found.values() if len(own) > 1]
@@ -114,6 +123,11 @@ def histories(results: Sequence[Results], *, rate: float = RATE, include_unstabl
         )
         for own, log in zip(several, logs, strict=True)
     ]
+
+
+def in_time(one: Results) -> tuple[str, str]:
+    """Return what runs are ordered by: when they were begun."""
+    return one.run.created, one.name
 
 
 def split(logs_N: FloatArray) -> tuple[tuple[int, int], float | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -11,10 +13,13 @@ from collmark.analysis.compare.verdict import Verdict
 from collmark.analysis.figures import contrast, marks
 from collmark.analysis.figures.palette import BAND, GROUND
 from collmark.analysis.figures.words import BEYOND, slower_words
+from collmark.core.numeral import counted
 from collmark.core.units import format_nbytes
 
 NEEDS = (*contrast.NEEDS, "effect", "verdict")
 SHAPES = {Verdict.SLOWER: "v", Verdict.FASTER: "^", Verdict.NO_EVIDENCE: "o", Verdict.CANNOT_TELL: "o"}
+MOST_NAMED = 3
+"""Runs of which each is counted by itself."""
 HOLLOW = (Verdict.CANNOT_TELL,)
 SHADES = ("run-b", "tier-unknown", "run-a")
 """Those of the other runs: the first is what they stand against."""
@@ -34,11 +39,12 @@ def change(table: pd.DataFrame) -> Figure:
 def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     def draw_points(own: pd.DataFrame, shade: str, _position: int) -> None:
         for verdict, some in own.groupby("verdict", sort=False):
-            face = GROUND.light if verdict in HOLLOW else shade
-            sns.scatterplot(
-                some, x="nbytes", y="ratio", ax=panel, facecolor=face, edgecolor=shade, linewidth=1.3,
-                marker=SHAPES[Verdict(verdict)], s=marks.POINT, zorder=3, legend=False,
-            )  # fmt: skip
+            style: dict[str, Any] = {"marker": SHAPES[Verdict(verdict)], "s": marks.POINT, "edgecolor": shade}
+            style |= {"linewidth": 1.3, "zorder": 3}
+            if verdict in HOLLOW:  # most, of many runs: seaborn takes several times as long
+                panel.scatter(some["nbytes"], some["ratio"], facecolor=GROUND.light, **style)
+            else:
+                sns.scatterplot(some, x="nbytes", y="ratio", ax=panel, facecolor=shade, legend=False, **style)
 
     band = 1 + float(rows["effect"].iloc[0])
     panel.axhspan(1 / band, band, color=BAND.light, zorder=0)
@@ -50,17 +56,25 @@ def title(table: pd.DataFrame) -> str:
     rows = marks.sized(table)
     if rows.empty:
         return "Nothing of a size was compared"
-    return "; ".join(_words(name, own) for name, own in rows.groupby("other", sort=False))
+    series, runs = rows["panel"].unique(), rows["other"].unique()
+    where = f"{series[0]}: " if len(series) == 1 else ""
+    if len(runs) > MOST_NAMED:
+        return f"{where}{_words(f'{len(runs)} runs', rows)}"
+    return where + "; ".join(_words(str(name), own) for name, own in rows.groupby("other", sort=False))
 
 
-def _words(name: object, rows: pd.DataFrame) -> str:
+def _words(name: str, rows: pd.DataFrame) -> str:
+    """Return how many of the comparisons that are drawn have which verdict: those without a size are not."""
     counts = ", ".join(f"{int((rows['verdict'] == verdict).sum())} {verdict}" for verdict in Verdict)
-    words = f"{name} against {rows['base'].iloc[0]}: {counts}"
+    panels = len(rows["panel"].unique())
+    of = f" in {panels} panels" if panels > 1 else ""
+    words = f"{name} against {rows['base'].iloc[0]}, {counted(len(rows), 'comparison')}{of}: {counts}"
     slower = rows[rows["verdict"] == Verdict.SLOWER]
     if slower.empty:
         return words
     worst = slower.loc[slower["ratio"].idxmax()]
-    where = f"{worst['panel']} at {format_nbytes(int(worst['nbytes']))}"
+    told = [worst["panel"] if panels > 1 else "", worst["other"] if worst["other"] != name else ""]
+    where = ", ".join([*filter(None, told), format_nbytes(int(worst["nbytes"]))])
     return f"{words}; slowest: {where}, {slower_words(worst['ratio'])}"
 
 

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from collmark.analysis.figures import marks
 from collmark.analysis.figures.axis import ratio_axis, size_axis
 from collmark.analysis.figures.palette import AXIS, NAMED
+from collmark.analysis.figures.series import of_series
 from collmark.analysis.figures.words import BEYOND, slower_words
 from collmark.core.units import format_nbytes
 
@@ -72,7 +73,7 @@ def draw_ratios(
     """
     size_axis(panel, table["nbytes"].min(), table["nbytes"].max())
     panel.set_yscale("log")
-    least, most = _ends(table)
+    least, most = ratio_ends(table)
     panel.set_ylim(least, most)
     ratio_axis(panel.yaxis, most, least)
     panel.axhline(1.0, color=AXIS.light, linewidth=1.0, zorder=1)
@@ -81,16 +82,17 @@ def draw_ratios(
         shade = NAMED[shades[position % len(shades)]].light
         limits = (own["ratio_lower"], own["ratio_upper"])
         name = f"{other} / {own['base'].iloc[0]}"
-        marks.draw_whiskers(panel, own["nbytes"], own["ratio"], *limits, shade, name=name)
-        draw_points(own, shade, position)
-        labels.append((float(own["ratio"].iloc[-1]), name))
+        with of_series(panel, name, shade):
+            marks.draw_whiskers(panel, own["nbytes"], own["ratio"], *limits, shade, name=name)
+            draw_points(own, shade, position)
+        labels.append((float(own["ratio"].iloc[-1]), name, name))
     panel.set_ylabel("T / T")
     panel.set_xlabel("nbytes")
     marks.end_labels(panel, labels)
     marks.say_marker(panel, rows)
 
 
-def _ends(table: pd.DataFrame) -> tuple[float, float]:
+def ratio_ends(table: pd.DataFrame) -> tuple[float, float]:
     """Return the ratios at the ends of the axis: all points, most whiskers and 1 lie within."""
     points = np.log(table["ratio"])
     lower, upper = (np.log(table[name].where(table[name] > 0)) for name in ("ratio_lower", "ratio_upper"))

@@ -9,7 +9,19 @@ import msgspec
 import pandas as pd
 from matplotlib.figure import Figure
 
-from collmark.analysis.figures import bandwidth, change, contrast, last_rank, launches, prior, residuals, tails, times
+from collmark.analysis.figures import (
+    algorithm_bandwidth,
+    bandwidth,
+    change,
+    contrast,
+    history,
+    last_rank,
+    launches,
+    prior,
+    residuals,
+    tails,
+    times,
+)
 from collmark.core.registry import Registry
 
 
@@ -26,6 +38,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
         Columns that it draws from.
     title, caption : callable
         DataFrame to what it says, and to what its marks are, with the number of launches and the level.
+    axis : str
+        What its x axis counts.
     """
 
     name: str
@@ -33,6 +47,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...]
     title: Callable[[pd.DataFrame], str]
     caption: Callable[[pd.DataFrame], str]
+    axis: str = "nbytes"
 
 
 def _row(name: str, module: ModuleType, draw: Callable[[pd.DataFrame], Figure]) -> Picture:
@@ -42,10 +57,12 @@ def _row(name: str, module: ModuleType, draw: Callable[[pd.DataFrame], Figure]) 
 _ROWS = (
     _row("bandwidth", bandwidth, bandwidth.bandwidth),
     _row("times", times, times.times),
+    _row("algorithm-bandwidth", algorithm_bandwidth, algorithm_bandwidth.algorithm_bandwidth),
     _row("residuals", residuals, residuals.residuals),
     _row("prior", prior, prior.prior),
     _row("contrast", contrast, contrast.contrast),
     _row("change", change, change.change),
+    msgspec.structs.replace(_row("history", history, history.history), axis="run"),
     _row("launches", launches, launches.launches),
     _row("tails", tails, tails.tails),
     _row("last-rank", last_rank, last_rank.last_rank),

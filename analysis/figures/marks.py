@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from collmark.analysis.figures.axis import limits
 from collmark.analysis.figures.palette import GROUND, INK, MARKERS, MUTED, NAMED
+from collmark.analysis.figures.series import of_series, series_of, short_id
 from collmark.analysis.figures.sheet import PANEL, SMALL, blank, folded, height_of, sheet, themed
 from collmark.core.errors import one_line
 from collmark.core.units import format_nbytes
@@ -54,16 +55,27 @@ class Readout(msgspec.Struct, frozen=True, kw_only=True):
         What it is: size, value, interval, curve.
     at : float
         Its place on the x axis.
+    series : str
+        Id of its series; empty where the panel has none.
     """
 
     x: float
     y: float
     words: str
     at: float
+    series: str
 
 
-_READ: WeakKeyDictionary[Axes, list[tuple[str, FloatArray]]] = WeakKeyDictionary()
-"""What was drawn on each panel: name, and rows of size, value and both ends."""
+class _Values(msgspec.Struct, frozen=True):
+    """Values that were drawn: of what, rows of place, value and both ends, and what each place is called."""
+
+    name: str
+    rows: FloatArray
+    places: Sequence[str]
+
+
+_READ: WeakKeyDictionary[Axes, list[_Values]] = WeakKeyDictionary()
+"""What was drawn on each panel."""
 
 
 def by_panel(
@@ -105,9 +117,11 @@ def sized(table: pd.DataFrame) -> pd.DataFrame:
     return table[table[SIZED] > 0]
 
 
-def curves(rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the rows of each curve of a panel, in their order."""
-    return [own for _name, own in rows.groupby("curve", sort=False)]
+def curves(panel: Axes, rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield name and rows of each curve of a panel, in their order; what is drawn meanwhile is of its series."""
+    for name, own in rows.groupby("curve", sort=False):
+        with of_series(panel, str(name), colour(own)):
+            yield str(name), own
 
 
 def colour(rows: pd.DataFrame) -> str:
@@ -152,7 +166,15 @@ def draw_points(panel: Axes, rows: pd.DataFrame, scale: Scale) -> None:
 
 
 def draw_whiskers(
-    panel: Axes, sizes: pd.Series, values: pd.Series, lower: pd.Series, upper: pd.Series, shade: str, *, name: str
+    panel: Axes,
+    sizes: pd.Series,
+    values: pd.Series,
+    lower: pd.Series,
+    upper: pd.Series,
+    shade: str,
+    *,
+    name: str,
+    places: Sequence[str] = (),
 ) -> None:
     """Draw intervals, and an arrow at the edge of a panel, whose limits are final, where one or its value lies beyond.
 
@@ -166,8 +188,11 @@ def draw_whiskers(
         Its colour.
     name : str
         What the values are of, where they are read out.
+    places : sequence of str
+        What each place is called there, where it is no size.
     """
-    _READ.setdefault(panel, []).append((name, pd.concat([sizes, values, lower, upper], axis=1).to_numpy(np.float64)))
+    rows = pd.concat([sizes, values, lower, upper], axis=1).to_numpy(np.float64)
+    _READ.setdefault(panel, []).append(_Values(name, rows, places or [format_nbytes(int(size)) for size in sizes]))
     panel.vlines(sizes, lower, upper, color=shade, linewidth=1.4, zorder=2.5)
     ends, (low, high) = pd.concat([values, lower, upper], axis=1), panel.get_ylim()
     for is_beyond, edge, arrow in ((ends.min(axis=1) < low, 0.015, "v"), (ends.max(axis=1) > high, 0.985, "^")):
@@ -183,16 +208,18 @@ def readouts(figure: Figure) -> list[Readout]:
     found = []
     for panel in figure.axes:
         (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
-        for name, points in _READ.get(panel, ()):
-            for nbytes, value, lower, upper in points:
-                if left <= nbytes <= right and low <= value <= high:
-                    x, y = panel.transData.transform((nbytes, value))
+        known = {one.id for one in series_of(figure)}
+        for drawn in _READ.get(panel, ()):
+            series = short_id(drawn.name) if short_id(drawn.name) in known else ""
+            for (at, value, lower, upper), where in zip(drawn.rows, drawn.places, strict=True):
+                if left <= at <= right and low <= value <= high:
+                    x, y = panel.transData.transform((at, value))
                     least, most = sorted((lower, upper))  # of a rate, the end that is drawn last is the lower one
                     ends = f" [{_digits(least)}, {_digits(most)}]" if np.isfinite(lower + upper) else ""
                     what = f"{panel.get_ylabel()} {_digits(value)}{ends}"
-                    words = f"{format_nbytes(int(nbytes))}: {what}{', ' if name else ''}{name}"
+                    words = one_line(f"{where}: {what}{', ' if drawn.name else ''}{drawn.name}")
                     place = {"x": round(float(x), 1), "y": round(float(figure.bbox.height - y), 1)}
-                    found.append(Readout(**place, words=one_line(words), at=float(nbytes)))
+                    found.append(Readout(**place, words=words, at=float(at), series=series))
     return sorted(found, key=lambda one: one.x)
 
 
@@ -234,33 +261,34 @@ def say_marker(panel: Axes, rows: pd.DataFrame) -> None:
         )  # fmt: skip
 
 
-def end_labels(panel: Axes, labels: Sequence[tuple[float, str]], right: float = 0.985) -> None:
+def end_labels(panel: Axes, labels: Sequence[tuple[float, str, str]], right: float = 0.985) -> None:
     """Write labels at the right end, each above its height on a logarithmic y axis, pushed apart where they meet.
 
     Parameters
     ----------
     panel : Axes
         With its final limits.
-    labels : sequence of (float, str)
-        Height and text, of one line or more; long ones are folded.
+    labels : sequence of (float, str, str)
+        Height and text, of one line or more, and the series that it names; long ones are folded.
     right : float
         Where they end, as a share of the panel.
     """
     low, high = np.log10(panel.get_ylim())
     tall = height_of(panel)
-    order = sorted((height, "\n".join(map(folded, text.splitlines()))) for height, text in labels)
-    tops = [LINE * (1 + text.count("\n")) for _height, text in order]
-    places = [(np.log10(height) - low) / (high - low) * tall + 3.0 for height, _text in order]
+    order = sorted((height, "\n".join(map(folded, text.splitlines())), name) for height, text, name in labels)
+    tops = [LINE * (1 + text.count("\n")) for _height, text, _name in order]
+    places = [(np.log10(height) - low) / (high - low) * tall + 3.0 for height, _text, _name in order]
     for position in range(1, len(places)):
         places[position] = max(places[position], places[position - 1] + tops[position - 1])
     ceiling = tall
     for position in reversed(range(len(places))):
         places[position] = ceiling = min(places[position], ceiling - tops[position])
-    for place, (_height, text) in zip(places, order, strict=True):
-        panel.text(
-            right, place / tall, text, transform=panel.transAxes, ha="right", va="bottom", fontsize=SMALL,
-            color=INK.light, gid="halo-label", linespacing=1.15,
-        )  # fmt: skip
+    for place, (_height, text, name) in zip(places, order, strict=True):
+        with of_series(panel, name):
+            panel.text(
+                right, place / tall, text, transform=panel.transAxes, ha="right", va="bottom", fontsize=SMALL,
+                color=INK.light, gid="halo-label", linespacing=1.15,
+            )  # fmt: skip
 
 
 def y_limits(table: pd.DataFrame, scale: Scale, below: float, above: float) -> tuple[float, float]:

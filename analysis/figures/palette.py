@@ -82,6 +82,9 @@ NAMED: dict[str, Shade] = {
 }
 """Every colour by the name of its CSS variable."""
 
+VARIABLES = {shade.light.lower(): f"var(--{name})" for name, shade in NAMED.items()}
+"""What stands for a light colour on a page."""
+
 MARKERS = {"gloo": "o", "mpi": "s", "nccl": "^", "cupy-nccl": "D"}
 """Shape of a backend's points; a circle for any other."""
 

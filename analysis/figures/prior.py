@@ -38,13 +38,13 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     panel.set_ylim(low, high)
     decade_axis(panel.yaxis, low, high)
     labels, lines = [], []
-    for own in marks.curves(rows):
+    for name, own in marks.curves(panel, rows):
         line = marks.cases(own).sort_values("nbytes")
         reckoned = marks.micro(line, "prior_seconds")
         panel.plot(line["nbytes"], reckoned, color=marks.colour(own), linewidth=1.3, linestyle=DASHDOT, zorder=2)
         lines.append((line["nbytes"].iloc[0], reckoned.iloc[0]))
         marks.draw_points(panel, own, marks.micro)
-        labels.append((float(np.nanmax([reckoned.max(), marks.micro(line, "center").max()])), own["curve"].iloc[0]))
+        labels.append((float(np.nanmax([reckoned.max(), marks.micro(line, "center").max()])), name, name))
     panel.annotate(
         WORDS, min(lines, key=lambda place: float(place[1])), xytext=(0, -6), textcoords="offset points", ha="left",
         va="top", fontsize=SMALL, color=INK.light, gid="halo-prior",

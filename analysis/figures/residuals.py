@@ -50,7 +50,7 @@ def _draw(panel: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     ratio_axis(panel.yaxis, most)
     panel.axhspan(1 / TOLERANCE, TOLERANCE, color=BAND.light, zorder=0.5, linewidth=0)
     panel.axhline(1.0, color=AXIS.light, linewidth=1.0, zorder=1)
-    for own in marks.curves(rows):
+    for _name, own in marks.curves(panel, rows):
         marks.draw_points(panel, own, _ratio)
         _label_cliffs(panel, own)
     panel.set_ylabel("measured / model")

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 
 from matplotlib.figure import Figure
 
-from collmark.analysis.figures.palette import NAMED
+from collmark.analysis.figures.palette import VARIABLES
+from collmark.analysis.figures.series import TAG
 from collmark.analysis.figures.sheet import themed
 from collmark.core.errors import one_line
 
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
-_COLOURS = {shade.light.lower(): f"var(--{name})" for name, shade in NAMED.items()}
 _DROPPED = {"metadata", "style"}
 _DEFAULTS = {
     "stroke-linejoin": "round",
@@ -90,12 +90,21 @@ def _attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
         if key and key != "font-family" and _DEFAULTS.get(key) != value:
             given[key] = value.removesuffix("px") if key == "font-size" else value
     for key, value in given.items():
-        if key == "id" and value.startswith(_HALO):
-            yield "class", _HALO
+        if key == "id" and (meant := dict(_meant(value))):
+            yield from meant.items()
         elif key == "transform" and value.startswith("rotate(-0 "):
             continue
         else:
-            yield key, _COLOURS.get(value.lower()) or _shortened(key, value)
+            yield key, VARIABLES.get(value.lower()) or _shortened(key, value)
+
+
+def _meant(name: str) -> Iterator[tuple[str, str]]:
+    """Yield what the name of a group says of it: a rim around its letters, the series that it belongs to."""
+    for word in name.split():
+        if word.startswith(_HALO):
+            yield "class", _HALO
+        elif word.startswith(TAG):
+            yield "data-s", word.removeprefix(TAG)
 
 
 def _shortened(key: str, value: str) -> str:

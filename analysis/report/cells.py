@@ -9,6 +9,7 @@ from collmark.analysis.figures.words import ABSENT, about_nbytes, nbytes_interva
 from collmark.analysis.models.quantity import Quantity
 from collmark.analysis.report.content import Cell, Heading, Mark, Span
 from collmark.core.record import Status
+from collmark.core.units import format_nbytes
 
 MARKS = {
     Status.CONVERGED: Mark.GOOD,
@@ -29,9 +30,19 @@ def name_heading(name: str) -> Heading:
     return Heading(name=name, is_number=False)
 
 
-def with_interval(name: str, unit: str) -> tuple[Heading, Heading]:
+def size_heading(name: str = "nbytes") -> Heading:
+    """Return a column of sizes: its cells say their units, the numbers behind them are bytes."""
+    return Heading(name=name, si="B")
+
+
+def size_cell(nbytes: int, text: str = "") -> Cell:
+    """Return a size, exact behind its words; a dash where there is none."""
+    return Cell(text=text or format_nbytes(nbytes), values=(nbytes,)) if nbytes else Cell(text=ABSENT)
+
+
+def with_interval(name: str, unit: str, si: str = "") -> tuple[Heading, Heading]:
     """Return the two columns of a number: its value, and its interval."""
-    return Heading(name=name, unit=unit), Heading(name="95 %", unit=unit, is_muted=True)
+    return Heading(name=name, unit=unit, si=si), Heading(name="95 %", unit=unit, si=si, is_muted=True)
 
 
 def nbytes_cells(quantity: Quantity | None) -> tuple[Cell, Cell]:

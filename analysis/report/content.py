@@ -14,6 +14,7 @@ import msgspec
 from matplotlib.figure import Figure
 
 from collmark.analysis.figures.marks import Readout
+from collmark.analysis.figures.series import Drawn
 
 
 class Mark(StrEnum):
@@ -74,6 +75,8 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     name, unit : str
         As shown.
+    si : str
+        Unit of the numbers behind its cells where none is shown, or the shown one does not tell it.
     is_number : bool
         Aligned to the right, in digits of equal width.
     is_muted : bool
@@ -84,6 +87,7 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     unit: str = ""
+    si: str = ""
     is_number: bool = True
     is_muted: bool = False
     is_drawn: bool = False
@@ -113,6 +117,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         What is drawn in its cells; said where it is.
     is_for_page : bool
         Too long for a ticket, which says only how many rows there are.
+    anchors : tuple of str
+        The name of each row on the page; empty for none.
     """
 
     anchor: str
@@ -121,6 +127,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[tuple[Cell, ...], ...]
     drawn: str = ""
     is_for_page: bool = False
+    anchors: tuple[str, ...] = ()
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,6 +164,12 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
         Draws all panels on one sheet, for a file of its own.
     is_large : bool
         The one picture of the first screen.
+    axis : str
+        What the x axis counts: pictures of the same show each other's places.
+    series : tuple of Drawn
+        What a reader can hide and show.
+    view : str
+        What it shows of the same curves as other pictures of its section, of which a reader sees one at a time.
     """
 
     anchor: str
@@ -166,6 +179,9 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     table: str
     whole: Callable[[], Figure]
     is_large: bool = False
+    axis: str = "nbytes"
+    series: tuple[Drawn, ...] = ()
+    view: str = ""
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,6 @@ import jinja2
 import markupsafe
 import msgspec
 
-from collmark.analysis.figures.marks import Readout
 from collmark.analysis.figures.palette import variables
 from collmark.analysis.report.content import Block, Section, Span, Table
 from collmark.analysis.report.sections.first import ANCHOR as FIRST
@@ -22,6 +21,8 @@ from collmark.core.errors import one_line
 LOG_ROOM = 0.08
 """Share of a column's axis that stays free at its ends."""
 SPAN_WIDTH = 90.0
+SCRIPTS = ("report.js", "figures.js")
+"""Joined in this order."""
 SI_UNITS = {"µs": "s", "GB/s": "B/s"}
 """What the numbers behind a cell are in, by the unit in which they are shown; of all others it is the same."""
 
@@ -76,7 +77,9 @@ def _style() -> str:
 
 @cache
 def _script() -> str:
-    return files("collmark.analysis.report").joinpath("templates/report.js").read_text(encoding="utf-8")
+    templates = files("collmark.analysis.report").joinpath("templates")
+    parts = [templates.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS]
+    return "\n".join(['"use strict";{', *parts, "}"])  # a block: what they declare is theirs alone
 
 
 @cache
@@ -119,9 +122,9 @@ def _numbers(values: Sequence[float]) -> str:
     return " ".join(f"{value!r}" for value in values)
 
 
-def _json(points: Sequence[Readout]) -> markupsafe.Markup:
-    """Return points for an attribute in single quotes: half as long as one whose double quotes are escaped."""
-    text = msgspec.json.encode([msgspec.structs.astuple(point) for point in points]).decode()
+def _json(values: Sequence[msgspec.Struct]) -> markupsafe.Markup:
+    """Return values for an attribute in single quotes: half as long as one whose double quotes are escaped."""
+    text = msgspec.json.encode([msgspec.structs.astuple(value) for value in values]).decode()
     escaped = text.replace("&", "&amp;").replace("'", "&#39;").replace("<", "&lt;")
     return markupsafe.Markup(escaped)  # noqa: S704
 

@@ -16,6 +16,7 @@ from collmark.analysis.report.sections.environment import environment
 from collmark.analysis.report.sections.expected import expected
 from collmark.analysis.report.sections.first import first
 from collmark.analysis.report.sections.fits import fits
+from collmark.analysis.report.sections.history import history
 from collmark.analysis.report.sections.prior import prior
 from collmark.analysis.report.sections.ragged import ragged
 from collmark.analysis.report.sections.ranks import ranks
@@ -48,6 +49,7 @@ SECTIONS = Registry(
         ("summary", Part(build=first, in_ticket=True)),
         ("where", Part(build=where, in_ticket=True)),
         ("runs", Part(build=runs, in_ticket=True)),
+        ("history", Part(build=history)),
         ("curves", Part(build=curves)),
         ("fits", Part(build=fits, in_ticket=True)),
         ("prior", Part(build=prior)),

@@ -9,6 +9,7 @@ import pandas as pd
 from collmark.analysis.figures.index import FIGURES
 from collmark.analysis.figures.marks import readouts
 from collmark.analysis.figures.place import panels
+from collmark.analysis.figures.series import Drawn, series_of
 from collmark.analysis.figures.svg import to_svg
 from collmark.analysis.report.content import Drawing, Panel
 
@@ -41,16 +42,21 @@ def picture(name: str, table: pd.DataFrame, numbers: str, anchor: str = "", most
     said = " ".join([*(["partly"] if "" in markers else []), *filter(None, markers)]) if any(markers) else ""
     title, anchor = f"{said}: {row.title(table)}" if said else row.title(table), anchor or f"figure-{name}"
     titles = list(shown["panel"].unique())
-    drawn = []
+    drawn: list[Panel] = []
+    series: dict[str, Drawn] = {}
     limiting = table[table["panel"].isin(titles)]
     for number, (panel, own) in enumerate(panels(limiting)):
         if number == most:
             break
         label = f"{panel}: {title}. The numbers stand in table {numbers}."
         figure = row.draw(own)
+        series |= {one.id: one for one in series_of(figure)}
         drawn.append(Panel(svg=to_svg(figure, f"{anchor}-{number}", label), points=tuple(readouts(figure))))
     caption = row.caption(table)
     if len(titles) > most:
         caption += f" The first {most} of {len(titles)} panels; the table holds all."
     whole = partial(row.draw, limiting.assign(shown=limiting["panel"].isin(titles[:most])))
-    return Drawing(anchor=anchor, title=title, caption=caption, panels=tuple(drawn), table=numbers, whole=whole)
+    return Drawing(
+        anchor=anchor, title=title, caption=caption, panels=tuple(drawn), table=numbers, axis=row.axis,
+        series=tuple(series.values()), whole=whole,
+    )  # fmt: skip

@@ -52,8 +52,9 @@ def test_wheel_runs_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:
 
 
 def test_wheel_holds_every_module_and_the_data(wheel: Path, root: Path, code: dict[str, object]) -> None:
-    data = [*root.glob("kernels/source/*.cu"), *root.glob("slurm/*.sbatch"), *root.glob("slurm/*/*.toml")]
-    assert len(data) >= 8
+    places = ("kernels/source/*.cu", "slurm/*.sbatch", "slurm/*/*.toml", "analysis/report/templates/*")
+    data = [file for place in places for file in root.glob(place)]
+    assert len(data) >= 13
     wanted = {"collmark/py.typed"}
     for path in [*code, *(file.relative_to(root).as_posix() for file in data)]:
         wanted.add(path.removeprefix("src/") if path.startswith("src/") else f"collmark/{path}")

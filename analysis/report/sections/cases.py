@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from collmark.analysis.columns import SERIES
+from collmark.analysis.figures.series import short_id
 from collmark.analysis.figures.words import ABSENT, gigabytes, microseconds
-from collmark.analysis.report.cells import name_heading, status_cell, value_cells, with_interval
-from collmark.analysis.report.content import Cell, Heading, Section, Table
+from collmark.analysis.report.cells import (
+    name_heading,
+    size_cell,
+    size_heading,
+    status_cell,
+    value_cells,
+    with_interval,
+)
+from collmark.analysis.report.content import Cell, Heading, Section, Table, anchor_of
 from collmark.analysis.report.material import Material
 from collmark.core.marker import reported_words
 from collmark.core.units import format_nbytes
@@ -29,7 +38,7 @@ def cases(material: Material) -> Section | None:
     )
     told = [name for name, found in (("series", curves), ("dtype", dtypes)) if len(found) > 1]
     headings = (
-        name_heading("operation"), *(name_heading(name) for name in told), Heading(name="nbytes"),
+        name_heading("operation"), *(name_heading(name) for name in told), size_heading(),
         *with_interval("T", "µs"), Heading(name="algbw", unit="GB/s"), Heading(name="busbw", unit="GB/s"),
         Heading(name="T / model"), Heading(name="launches"), Heading(name="wrong"), name_heading("status"),
     )  # fmt: skip
@@ -40,6 +49,7 @@ def cases(material: Material) -> Section | None:
         + f"{_time_words(rows)} algbw: nbytes / T; busbw: bytes beside β / T. Status: the worst over launches.",
         headings=headings,
         rows=tuple(_row(one, told, *counts.loc[tuple(one[name] for name in KEYS)]) for one in rows),
+        anchors=tuple(_anchor(one) for one in rows),
     )
     return Section(anchor=ANCHOR, title="Cases", question="What are the numbers?", blocks=(table,))
 
@@ -56,13 +66,18 @@ def _time_words(rows: Sequence[dict[str, Any]]) -> str:
     return f"T: as the logs give it, {reported}{own}; {words}"
 
 
+def _anchor(one: dict[str, Any]) -> str:
+    """Return the name of a case on the page: the same in every report on its run."""
+    return anchor_of("case", short_id("/".join(str(one[name]) for name in (*SERIES, "nbytes", "case"))))
+
+
 def _row(one: dict[str, Any], told: list[str], wrong: int, checked: int) -> tuple[Cell, ...]:
     seconds = one["center"]
     is_timed, nbytes = seconds > 0, one["nbytes"]
     return (
         Cell(text=f"{one['operation']} {one['marker']}".rstrip()),
         *(Cell(text=one[name]) for name in told),
-        Cell(text=_size(nbytes, one["requested_nbytes"])),
+        size_cell(nbytes, _effective(nbytes, one["requested_nbytes"])),
         *value_cells(microseconds, seconds, one["center_lower"], one["center_upper"]),
         Cell(text=gigabytes(nbytes / seconds) if is_timed and nbytes else ABSENT),
         Cell(text=gigabytes(one["bus_nbytes"] / seconds) if is_timed and nbytes else ABSENT),
@@ -73,7 +88,5 @@ def _row(one: dict[str, Any], told: list[str], wrong: int, checked: int) -> tupl
     )
 
 
-def _size(nbytes: int, requested: int) -> str:
-    if not nbytes:
-        return ABSENT
-    return format_nbytes(nbytes) if nbytes == requested else f"{format_nbytes(requested)} → {format_nbytes(nbytes)}"
+def _effective(nbytes: int, requested: int) -> str:
+    return "" if nbytes == requested else f"{format_nbytes(requested)} → {format_nbytes(nbytes)}"

@@ -7,11 +7,10 @@ import pandas as pd
 from collmark.analysis.contrasts import AXES, contrasts
 from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.words import microseconds
-from collmark.analysis.report.cells import name_heading, span_cell, value_cells, with_interval
+from collmark.analysis.report.cells import name_heading, size_cell, size_heading, span_cell, value_cells, with_interval
 from collmark.analysis.report.content import Block, Cell, Heading, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
-from collmark.core.units import format_nbytes
 
 MOST_ROWS = 200
 COMPANY = "company"
@@ -47,7 +46,7 @@ def _table(table: pd.DataFrame, anchor: str) -> Table:
         anchor=anchor,
         caption=f"T of the second over T of the first, 95 % over launches: {how}, on logarithms.{more}",
         headings=(
-            name_heading("series"), Heading(name="nbytes"), name_heading("first"), name_heading("second"),
+            name_heading("series"), size_heading(), name_heading("first"), name_heading("second"),
             Heading(name="T first", unit="µs"), Heading(name="T second", unit="µs"), *with_interval("ratio", ""),
             Heading(name="", is_drawn=True), Heading(name="launches"),
             *((name_heading("differ besides"),) if differs else ()),
@@ -58,11 +57,10 @@ def _table(table: pd.DataFrame, anchor: str) -> Table:
 
 def _row(one: dict[str, object], *, differs: bool) -> tuple[Cell, ...]:
     value, lower, upper = (float(str(one[name])) for name in ("ratio", "ratio_lower", "ratio_upper"))
-    nbytes = int(str(one["nbytes"]))
     group = f", group {one['of_group']}" if one["axis"] == COMPANY else ""
     return (
         Cell(text=" ".join(filter(None, (str(one["panel"]) + group, str(one["marker"]))))),
-        Cell(text=format_nbytes(nbytes) if nbytes else "-"),
+        size_cell(int(str(one["nbytes"]))),
         Cell(text=str(one["base"])),
         Cell(text=str(one["other"])),
         Cell(text=microseconds(float(str(one["base_seconds"])))),

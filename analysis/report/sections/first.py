@@ -125,10 +125,15 @@ def _carrier(material: Material) -> Drawing | None:
 def _change(compared: Compared) -> Drawing | None:
     """Return the picture of the case that changed most, or of the first where none did."""
     table = drawn_changes(compared)
-    if table is None:
+    table = None if table is None else table[table["nbytes"] > 0]
+    if table is None or table.empty:
         return None
     called = table[table["verdict"].isin([Verdict.SLOWER, Verdict.FASTER])]
     most = (called if len(called) else table)["ratio"].map(math.log).abs()
     panel = table.loc[most.idxmax() if len(called) else table.index[0], "panel"]
     drawing = picture("change", table[table["panel"] == panel], "runs-table", anchor="carrier")
-    return None if drawing is None else msgspec.structs.replace(drawing, is_large=True)
+    if drawing is None:
+        return None
+    others = len(table["panel"].unique()) - 1
+    more = f" Counted above it is this panel alone; {others} more in Runs." if others else ""
+    return msgspec.structs.replace(drawing, caption=drawing.caption + more, is_large=True)

@@ -67,7 +67,7 @@ def fits_table(material: Material) -> Table:
     headings = (
         name_heading("operation"), *((name_heading("series"),) if is_told else ()), name_heading("model, remarks"),
         *with_interval(ALPHA, "µs"),
-        *with_interval(ASYMPTOTE, "GB/s"), Heading(name="", is_drawn=True), *with_interval(N_HALF, ""),
+        *with_interval(ASYMPTOTE, "GB/s"), Heading(name="", is_drawn=True), *with_interval(N_HALF, "", si="B"),
         *with_interval("T min", "µs"), Heading(name="misfit rms", unit="%"), Heading(name="worst", unit="%"),
         name_heading("fitted range"),
     )  # fmt: skip

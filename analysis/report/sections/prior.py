@@ -5,11 +5,10 @@ from __future__ import annotations
 from collmark.analysis.costs.nccl_tuning import WORDS
 from collmark.analysis.costs.prior import with_prior
 from collmark.analysis.figures.words import microseconds
-from collmark.analysis.report.cells import name_heading
+from collmark.analysis.report.cells import name_heading, size_cell, size_heading
 from collmark.analysis.report.content import Cell, Heading, Section, Table
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
-from collmark.core.units import format_nbytes
 
 ANCHOR = "prior-table"
 
@@ -26,7 +25,7 @@ def prior(material: Material) -> Section | None:
     rows = tuple(
         (
             Cell(text=" ".join(filter(None, (one["panel"], one["curve"], one["marker"])))),
-            Cell(text=format_nbytes(one["nbytes"])),
+            size_cell(one["nbytes"]),
             Cell(text=microseconds(one["center"])),
             Cell(text=microseconds(one["prior_seconds"])),
             Cell(text=f"{one['center'] / one['prior_seconds']:.3g}"),
@@ -38,7 +37,7 @@ def prior(material: Material) -> Section | None:
         anchor=ANCHOR,
         caption=f"{WORDS}: {material.prior}, version 2.30.7. It ranks NCCL's algorithms and is no measurement.",
         headings=(
-            name_heading("series"), Heading(name="nbytes"), Heading(name="T", unit="µs"),
+            name_heading("series"), size_heading(), Heading(name="T", unit="µs"),
             Heading(name="prior", unit="µs"), Heading(name="T/prior"), name_heading("it would choose"),
         ),
         rows=rows,

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 
 from collmark.analysis.figures.words import ABSENT
-from collmark.analysis.report.cells import name_heading, value_cells, with_interval
+from collmark.analysis.report.cells import name_heading, size_cell, size_heading, value_cells, with_interval
 from collmark.analysis.report.content import Block, Cell, Heading, Items, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.results import Results
 from collmark.core.lower_bound import Reached, imbalance, of_bound, reason_words
 from collmark.core.operation_table import OPERATIONS
-from collmark.core.units import format_about_nbytes, format_nbytes
+from collmark.core.units import format_about_nbytes
 
 ANCHOR = "ragged"
 WORDS = (
@@ -36,8 +36,8 @@ def ragged(material: Material) -> Section | None:
         "early and the other not, T is the longest local duration on both.",
         headings=(
             name_heading("operation"), *((name_heading("run"),) if is_named else ()), name_heading("backend"),
-            Heading(name="ranks"), name_heading("dtype"), name_heading("traffic"), Heading(name="nbytes"),
-            Heading(name="busiest rank"), Heading(name="uneven", unit="x"), *with_interval("of bound", "%"),
+            Heading(name="ranks"), name_heading("dtype"), name_heading("traffic"), size_heading(),
+            size_heading("busiest rank"), Heading(name="uneven", unit="x"), *with_interval("of bound", "%"),
             name_heading("against"),
         ),
         rows=tuple(rows),
@@ -57,6 +57,7 @@ def _rows(material: Material, one: Results, found: Mapping[str, Reached]) -> Ite
         if case.key not in found:
             continue
         reached = found[case.key]
+        busiest = OPERATIONS[case.operation].model_nbytes(case.exchange)
         uneven, ends = imbalance(case.exchange), reached.estimate
         share = value_cells(
             lambda share: f"{100 * share:.0f}",
@@ -71,8 +72,8 @@ def _rows(material: Material, one: Results, found: Mapping[str, Reached]) -> Ite
             Cell(text=f"{case.placement.ranks}"),
             Cell(text=case.dtype),
             Cell(text=case.traffic),
-            Cell(text=format_nbytes(case.nbytes)),
-            Cell(text=format_about_nbytes(OPERATIONS[case.operation].model_nbytes(case.exchange))),
+            size_cell(case.nbytes),
+            Cell(text=format_about_nbytes(busiest), values=(busiest,)),
             Cell(text=ABSENT if uneven is None else f"{uneven:.2f}"),
             *share,
             Cell(text=reached.against or ABSENT),

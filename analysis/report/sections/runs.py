@@ -12,12 +12,19 @@ from collmark.analysis.compare.compare import Against, Compared
 from collmark.analysis.compare.verdict import Verdict
 from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.words import microseconds
-from collmark.analysis.report.cells import name_heading, span_cell, texts, value_cells, with_interval
+from collmark.analysis.report.cells import (
+    name_heading,
+    size_cell,
+    size_heading,
+    span_cell,
+    texts,
+    value_cells,
+    with_interval,
+)
 from collmark.analysis.report.content import Block, Cell, Heading, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
 from collmark.core.numeral import counted
-from collmark.core.units import format_nbytes
 
 ANCHOR = "runs"
 MOST_ROWS, MOST_DIFFERENCES = 200, 12
@@ -88,7 +95,7 @@ def _counts_table(compared: Compared) -> Table:
         caption=f"Verdicts by operation and size; smallest effect of interest {100 * compared.effect:g} %, false "
         f"discovery rate {100 * compared.rate:g} % over all comparisons.",
         headings=(
-            name_heading("run"), name_heading("operation"), name_heading("nbytes"),
+            name_heading("run"), name_heading("operation"), name_heading("sizes"),
             *(Heading(name=str(verdict)) for verdict in Verdict), name_heading("ratios"),
         ),
         rows=tuple(
@@ -111,7 +118,7 @@ def _table(table: pd.DataFrame, compared: Compared) -> Table:
         anchor=f"{ANCHOR}-table",
         caption=f"T over T of {compared.base.name}, 95 % over launches (Welch on logarithms).{more}",
         headings=(
-            name_heading("series"), Heading(name="nbytes"), name_heading("run"), Heading(name="T first", unit="µs"),
+            name_heading("series"), size_heading(), name_heading("run"), Heading(name="T first", unit="µs"),
             Heading(name="T", unit="µs"), *with_interval("ratio", ""), Heading(name="", is_drawn=True),
             name_heading("verdict"), *((name_heading("differ besides"),) if differs else ()),
         ),
@@ -121,10 +128,9 @@ def _table(table: pd.DataFrame, compared: Compared) -> Table:
 
 def _row(one: dict[str, object], *, differs: bool) -> tuple[Cell, ...]:
     value, lower, upper = (float(str(one[name])) for name in ("ratio", "ratio_lower", "ratio_upper"))
-    nbytes = int(str(one["nbytes"]))
     return (
         Cell(text=" ".join(filter(None, (str(one["panel"]), str(one["marker"]))))),
-        Cell(text=format_nbytes(nbytes) if nbytes else "-"),
+        size_cell(int(str(one["nbytes"]))),
         Cell(text=str(one["other"])),
         Cell(text=microseconds(float(str(one["base_seconds"])))),
         Cell(text=microseconds(float(str(one["other_seconds"])))),

@@ -8,14 +8,13 @@ from collmark.analysis.figures.drawn import OF_PLACE
 from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.tails import BEYOND, effective, is_told, quantile, weights
 from collmark.analysis.figures.words import ABSENT, microseconds, percent
-from collmark.analysis.report.cells import name_heading
+from collmark.analysis.report.cells import name_heading, size_cell, size_heading
 from collmark.analysis.report.content import Block, Cell, Heading, Section, Table, Text
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
 from collmark.analysis.report.sections.modes import modes
 from collmark.analysis.report.sections.variances import variance_table
 from collmark.core.marker import said_before
-from collmark.core.units import format_nbytes
 
 MOST_LAUNCHES = 12
 """Columns of the table; the rest is in the export."""
@@ -54,13 +53,13 @@ def _medians(material: Material) -> Table:
         anchor="launch-medians",
         caption=f"Median of T in each launch, µs; a dash where there is none.{more}",
         headings=(
-            name_heading("operation"), *((name_heading("series"),) if is_named else ()), Heading(name="nbytes"),
+            name_heading("operation"), *((name_heading("series"),) if is_named else ()), size_heading(),
             *(Heading(name=f"launch {number}", unit="µs") for number in kept),
         ),
         rows=tuple(
             (
                 Cell(text=panel), *((Cell(text=curve),) if is_named else ()),
-                Cell(text=format_nbytes(int(sizes[case])) if sizes[case] else "-"),
+                size_cell(int(sizes[case])),
                 *(Cell(text=microseconds(seconds)) for seconds in values),
             )
             for (panel, curve, case), values in zip(wide.index, wide[kept].to_numpy(), strict=True)

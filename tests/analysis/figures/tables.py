@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of, times
 
 from collmark.analysis.compare.compare import compare
+from collmark.analysis.compare.history import histories
 from collmark.analysis.compare.side import Side
 from collmark.analysis.contrasts import contrasts
 from collmark.analysis.costs.prior import with_prior
@@ -18,6 +19,8 @@ from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.rank_shares import rank_shares
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fits, fit_frame
+from collmark.analysis.report.material import gather
+from collmark.analysis.report.sections.history import drawn_histories
 from collmark.analysis.report.sections.runs import drawn_changes
 from collmark.analysis.results import Results
 from collmark.core.case import Cadence
@@ -130,19 +133,38 @@ def streamed(results: Results, factor: float = 0.7) -> Results:
     return results_of([*results.records, *more])
 
 
+def in_time_order(results: Sequence[Results], factors: Sequence[float]) -> list[Results]:
+    """Return runs of one a day, each in so much of its time."""
+    return [
+        replace(
+            one, name=f"run-{day}", run=replace(one.run, label=f"run-{day}", created=f"2030-01-{day:02d}T00:00:00Z"),
+            records=[times(record, factor) if record.timing else record for record in one.records],
+        )
+        for day, (one, factor) in enumerate(zip(results, factors, strict=True), 1)
+    ]  # fmt: skip
+
+
+def _changes(results: Results) -> pd.DataFrame:
+    slower = replace(results, name="b", records=[times(record, 1.1) for record in results.records])
+    changes = drawn_changes(compare(Side(name="a", results=(results,)), [Side(name="b", results=(slower,))]))
+    assert changes is not None
+    return changes
+
+
+def _histories(results: Results) -> pd.DataFrame:
+    runs = in_time_order([results] * 6, factors=(1.0, 1.01, 1.0, 1.2, 1.21, 1.2))
+    return drawn_histories(gather(runs), histories(runs))
+
+
 def table_for(figure: str, results: Results) -> pd.DataFrame:
     """Return the table that a figure of the index draws from."""
-    if figure == "contrast":
-        return placed(contrasts(drawn_of(streamed(results))), most_curves=1)
-    if figure == "change":
-        slower = replace(results, name="b", records=[times(record, 1.1) for record in results.records])
-        changes = drawn_changes(compare(Side(name="a", results=(results,)), [Side(name="b", results=(slower,))]))
-        assert changes is not None
-        return changes
-    if figure == "tails":
-        return repetitions_of()
-    if figure == "prior":
-        return with_prior(drawn_of(results).assign(backend="nccl"), "nccl:HOPPER")
-    if figure == "last-rank":
-        return rank_shares([results])
-    return drawn_of(results, most_curves=1 if figure == "launches" else 4)
+    made: dict[str, Callable[[], pd.DataFrame]] = {
+        "contrast": lambda: placed(contrasts(drawn_of(streamed(results))), most_curves=1),
+        "change": lambda: _changes(results),
+        "history": lambda: _histories(results),
+        "tails": repetitions_of,
+        "prior": lambda: with_prior(drawn_of(results).assign(backend="nccl"), "nccl:HOPPER"),
+        "last-rank": lambda: rank_shares([results]),
+        "launches": lambda: drawn_of(results, most_curves=1),
+    }
+    return made.get(figure, lambda: drawn_of(results))()

@@ -139,17 +139,22 @@ class Browser:
         message: dict[str, Any] = json.loads(line)
         return message
 
-    def open(self, path: Path, settle: float = 0.3) -> Visit:
+    def open(self, path: Path, settle: float = 0.3, fragment: str = "") -> Visit:
         """Open a file and return what it said on the console, and what it asked for beside itself."""
-        self._events.clear()
+        if fragment:  # or a page that is open already would only be looked at elsewhere
+            self._load("about:blank")
         address = path.resolve().as_uri()
+        self._load(f"{address}{fragment}")
+        time.sleep(settle)
+        self.call("Runtime.evaluate", expression="1")  # whatever was on its way is here now
+        return Visit(console=list(self._console()), requests=[url for url in self._asked() if url != address])
+
+    def _load(self, address: str) -> None:
+        self._events.clear()
         self.call("Page.navigate", url=address)
         deadline = time.monotonic() + PATIENCE
         while not any(event.get("method") == "Page.loadEventFired" for event in self._events):
             self._events.append(self._next(deadline))
-        time.sleep(settle)
-        self.call("Runtime.evaluate", expression="1")  # whatever was on its way is here now
-        return Visit(console=list(self._console()), requests=[url for url in self._asked() if url != address])
 
     def _console(self) -> Iterator[str]:
         for event in self._events:
@@ -180,6 +185,15 @@ class Browser:
         )
         features = [{"name": "prefers-color-scheme", "value": theme}]
         self.call("Emulation.setEmulatedMedia", media=media, features=features)
+
+    def press(self, key: str, code: int = 0) -> None:
+        """Press and release a key; what a browser does by itself goes by `code`, that of Windows."""
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
+    def run_scripts(self, *, allowed: bool) -> None:
+        """Allow or forbid the scripts of pages that are opened from now on."""
+        self.call("Emulation.setScriptExecutionDisabled", value=not allowed)
 
     def screenshot(self, path: Path, *, whole: bool = False) -> None:
         """Write what is seen, or the whole page, as PNG."""

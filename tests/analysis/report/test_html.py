@@ -120,7 +120,7 @@ def test_simulated_is_said_above_and_beside(simulated: Results) -> None:
     html = html_of(simulated)
     assert 'class="banner"' in html
     assert "No figure here was measured" in html
-    rows = re.findall(r'<tr><th scope="row">([^<]+)', html[html.index('id="cases-table"') :])
+    rows = re.findall(r'<tr id="case[^>]+><th scope="row"><a [^>]+>([^<]+)', html[html.index('id="cases-table"') :])
     assert rows
     assert all("SIMULATED" in row for row in rows)
     assert all(title.startswith("SIMULATED") for title in re.findall(r"<h3>([^<]+)</h3>", html))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from tests.analysis.made import curve, noisy, results_of, times
 
@@ -32,7 +34,10 @@ def test_what_changed_is_counted_drawn_and_listed_worst_first() -> None:
         ["all_reduce", "above 1 MiB", "3", "0", "0", "0", "1.30 to 1.30"],
     ]
     assert isinstance(drawing, Drawing)
-    assert drawing.title.startswith("after against before: 3 slower, 0 faster, 9 no evidence, 0 cannot tell; slowest:")
+    assert drawing.title == (
+        "all_reduce: after against before, 12 comparisons: 3 slower, 0 faster, 9 no evidence, 0 cannot tell; slowest: "
+        "4 MiB, 30 % slower"
+    )
     assert isinstance(table, Table)
     assert [row[-1].text for row in table.rows] == ["slower"] * 3 + ["no evidence"] * 9
 
@@ -42,6 +47,35 @@ def test_of_three_runs_two_stand_against_the_first() -> None:
     section = SECTIONS["runs"].build(gather(runs))
     assert section is not None
     assert [block.lead for block in section.blocks if isinstance(block, Text)] == ["b against a.", "c against a."]
+
+
+def test_the_first_screen_says_of_what_it_counts() -> None:
+    before = [*noisy(curve(levels=(0.99, 1.0, 1.01)), sd=0.005), *noisy(curve("broadcast", levels=(0.99, 1.0, 1.01)))]
+    before += curve("barrier", sizes=(0,), levels=(0.99, 1.0, 1.01))
+    after = [times(record, 1.3 if record.case.operation == "broadcast" else 1.0) for record in before]
+    material = gather([named(before, "before"), named(after, "after")])
+    summary, section = SECTIONS["summary"].build(material), SECTIONS["runs"].build(material)
+    assert summary is not None
+    assert section is not None
+    (carrier,), (all_of_them,) = ([one for one in own.blocks if isinstance(one, Drawing)] for own in (summary, section))
+    found = summary.blocks[0]
+    assert isinstance(found, Text)
+    # The sentence counts what has no size too; a picture what it can draw, and of which panel it is.
+    assert "after against before, 25 comparisons: 12 slower" in found.words
+    assert carrier.title.startswith("broadcast: after against before, 12 comparisons: 12 slower, 0 faster, 0 no ")
+    assert carrier.caption.endswith("Counted above it is this panel alone; 1 more in Runs.")
+    assert all_of_them.title.startswith("after against before, 24 comparisons in 2 panels: 12 slower, 0 faster, 12 no")
+    assert "alone" not in all_of_them.caption
+
+
+def test_many_runs_are_counted_together() -> None:
+    runs = [named(noisy(curve(sizes=(1024, 65536)), seed=seed), f"r{seed}") for seed in range(5)]
+    runs[3] = named([times(record, 1.5) for record in runs[0].records], "r3")
+    section = SECTIONS["runs"].build(gather(runs))
+    assert section is not None
+    (drawing,) = (one for one in section.blocks if isinstance(one, Drawing))
+    assert drawing.title.startswith("all_reduce: 4 runs against r0, 8 comparisons: 2 slower, ")
+    assert re.search(r"; slowest: r3, (1|64) KiB, 50 % slower$", drawing.title)
 
 
 def test_runs_that_share_no_case_are_not_compared() -> None:
