@@ -77,6 +77,12 @@ def all_rounds(placement: Placement) -> Iterator[Round]:
             yield Round(pairs=tuple(pairs), is_between=True)
 
 
+def count_rounds(placement: Placement) -> int:
+    """Return how many rounds :func:`all_rounds` yields."""
+    inside, between = (number - 1 + number % 2 for number in (placement.ranks_per_node, placement.nodes))
+    return inside + between * placement.ranks_per_node
+
+
 def some_rounds(placement: Placement, count: int, seed: int) -> list[Round]:
     """Return all rounds inside the nodes, and so many of those between them, drawn at random, in their order."""
     rounds = list(all_rounds(placement))
