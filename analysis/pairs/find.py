@@ -1,7 +1,8 @@
 """Who is slow: suspects from one sweep over all pairs, and which of them stay so when they are measured again.
 
 Suspicion is cheap and errs on the side of asking; a verdict needs new measurements, in launches of their own, in which
-an excess comes again more often than it does among pairs that nobody suspected. Legend: M meetings, R ranks, L launches.
+an excess comes again more often than it does among pairs that nobody suspected.
+Legend: M meetings, R ranks, L launches.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import pandas as pd
 from scipy import special, stats
 
 from collmark.analysis.pairs.meetings import MEDIAN_ERROR, FloatArray, Layout, Meetings, Truths, Usual, usual
-from collmark.core.pairing import Pair, Round, packed
 from collmark.core.estimate import Estimate
+from collmark.core.pairing import Pair, Round, packed
 from collmark.core.statistics import t_interval
 
 SUSPICIOUS = (1.3, 3.0)
@@ -85,7 +86,8 @@ class Suspect(msgspec.Struct, frozen=True, kw_only=True):
         here_R[list(self.ranks)] = True
         is_own: Truths = here_R[one_M] ^ here_R[two_M]
         between = nodes.node_of(one_M) != nodes.node_of(two_M)
-        return is_own & (between == self.is_between)
+        its_own: Truths = is_own & (between == self.is_between)
+        return its_own
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,12 +197,13 @@ def _links(tier: Usual, layout: Layout, bar: Callable[[float], float]) -> Iterat
     one_M, two_M = (layout.node_of(ranks) for ranks in (tier.meetings.one_M, tier.meetings.two_M))
     low_M, high_M = np.minimum(one_M, two_M), np.maximum(one_M, two_M)
     grouped = pd.Series(tier.rest_M).groupby(low_M * layout.placement.nodes + high_M)
-    found = grouped.quantile(np.array([0.25, 0.5])).unstack().assign(count=grouped.size())
+    found = pd.DataFrame({"low": grouped.quantile(0.25), "middle": grouped.median(), "count": grouped.size()})
     bars = found["count"].map({count: bar(count) for count in found["count"].unique()})
-    for key, row in found[(found[0.5] > bars) & (found[0.25] > found[0.5] / 2) & (found["count"] > 1)].iterrows():
+    is_whole = found["low"] > found["middle"] / 2
+    for key, row in found[(found["middle"] > bars) & is_whole & (found["count"] > 1)].iterrows():
         low, high = divmod(int(str(key)), layout.placement.nodes)
         ranks = (*layout.members(low), *layout.members(high))
-        yield Suspect(kind=Kind.LINK, ranks=ranks, is_between=True, excess=float(row[0.5]))
+        yield Suspect(kind=Kind.LINK, ranks=ranks, is_between=True, excess=float(row["middle"]))
 
 
 def again(found: Sweep, rounds: Sequence[Round], seed: int) -> list[list[Pair]]:

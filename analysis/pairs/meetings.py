@@ -140,7 +140,7 @@ def usual(meetings: Meetings, ranks: int, *, sides_R: IntArray | None = None) ->
     logs_RK = np.where(sign_RK, logs_M[place_RK], np.nan)
     excess_R = np.zeros(ranks)
     level = float(np.median(logs_M))
-    is_met_R = sign_RK.any(axis=1)
+    is_met_R: Truths = np.asarray(sign_RK.any(axis=1))
     median = np.median if sign_RK.all() else np.nanmedian  # five times as fast
     for _step in range(_STEPS):
         before_R = excess_R

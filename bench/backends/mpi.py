@@ -149,15 +149,13 @@ class MpiSession:
         address = int(self._pools[pool].ctypes.data) + begin
         return address, HostBuffer(raw, dtype, reduction=case.reduction, ranks=case.placement.ranks)
 
-    def comm_of(self, case: Case) -> Any:
-        """Return the communicator of a case."""
-        return self.comm if case.group is None or case.group.is_pair else self._comms[case.group.arrangement]
-
     def handles_of(self, case: Case) -> Handles:
         """Return the words of the handles that a case needs."""
+        group = case.group
+        comm = self.comm if group is None or group.is_pair else self._comms[group.arrangement]
         word, mpi = self.mpi._handleof, self.mpi  # noqa: SLF001 - mpi4py documents it for this purpose
         return Handles(
-            comm=word(self.comm_of(case)),
+            comm=word(comm),
             element=word(getattr(mpi, TYPES[case.dtype])),
             byte=word(mpi.BYTE),
             op=word(getattr(mpi, case.reduction.upper()) if case.reduction else mpi.OP_NULL),

@@ -43,8 +43,8 @@ Written by `make prove` (tests/prove/prove_pairs.py). **SIMULATED**: times are d
 and direction of a pair; no figure is one of a machine.
 
 **{verdict}**: one thing is slow, and is named, alone, in at least {found:.0f} % of runs; nothing is named in at least
-{quiet:.0f} % of clean runs. A sweep over all pairs, then {launches} launches that measure suspects again; the smallest effect
-of interest is {effect:.0f} %.
+{quiet:.0f} % of clean runs. A sweep over all pairs, then {launches} launches that measure suspects again; the
+smallest effect of interest is {effect:.0f} %.
 
 {table}
 
@@ -53,8 +53,8 @@ How large an effect must be: share of runs, in per cent, in which exactly what i
 {curve}
 
 - A rank is slow with everybody, a NIC (half the rate) with other nodes alone; n ranks are {shapes}.
-- Share and its 95 % interval by Clopper and Pearson. At 1,024 ranks, of some rounds: all inside nodes, and {some} of 1,016
-  between them.
+- Share and its 95 % interval by Clopper and Pearson. At 1,024 ranks also with few rounds: all inside nodes, and {some}
+  of 1,016 between them.
 
 All of it took {minutes:.0f} min. collmark {collmark}, numpy {numpy}, scipy {scipy}.
 """
@@ -85,16 +85,16 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 def measure(setting: Setting, runs: int, some: int = 0) -> Row:
     """Draw runs of a setting; of clean ones those count in which anything was named."""
     placement = Placement(nodes=setting.nodes, ranks_per_node=setting.each)
-    rounds = some_rounds(placement, some, 1) if some else list(all_rounds(placement))
+    rounds = list(all_rounds(placement))
+    if some:
+        rounds = [rounds[number] for number in some_rounds(placement, some, 1)]
     named, suspects = 0, 0
     for seed in range(1, runs + 1):
         slow, first, found = drawn(setting, rounds, seed)
         named += bool(found) if setting.slow is None else is_found(slow, found)
         suspects += len(first.suspects)
     what = "clean" if setting.slow is None else f"{setting.slow} x {setting.factor:g}"
-    row = Row(
-        what=what, ranks=placement.ranks, rounds=len(rounds), runs=runs, named=named, suspects=suspects / runs
-    )
+    row = Row(what=what, ranks=placement.ranks, rounds=len(rounds), runs=runs, named=named, suspects=suspects / runs)
     print(f"{row.what}, {row.ranks} ranks, {row.rounds} rounds: {row.named} of {row.runs}", file=sys.stderr, flush=True)
     return row
 

@@ -79,22 +79,26 @@ def all_rounds(placement: Placement) -> Iterator[Round]:
 
 def count_rounds(placement: Placement) -> int:
     """Return how many rounds :func:`all_rounds` yields."""
-    inside, between = (number - 1 + number % 2 for number in (placement.ranks_per_node, placement.nodes))
-    return inside + between * placement.ranks_per_node
+    return _turns(placement.ranks_per_node) + _turns(placement.nodes) * placement.ranks_per_node
 
 
-def some_rounds(placement: Placement, count: int, seed: int) -> list[Round]:
-    """Return all rounds inside the nodes, and so many of those between them, drawn at random, in their order."""
-    rounds = list(all_rounds(placement))
-    between = [number for number, one in enumerate(rounds) if one.is_between]
-    drawn = set(random.Random(seed).sample(between, min(count, len(between))))  # noqa: S311 - a design, no secret
-    return [one for number, one in enumerate(rounds) if not one.is_between or number in drawn]
+def _turns(count: int) -> int:
+    """Return how many rounds let each of some meet each other once."""
+    return 0 if count == 1 else count - 1 + count % 2
 
 
-def usual_rounds(placement: Placement, seed: int) -> list[Round]:
-    """Return all rounds, or of many ranks so many that their number grows as the logarithm of that of the ranks."""
+def some_rounds(placement: Placement, count: int, seed: int) -> list[int]:
+    """Return the numbers of all rounds inside the nodes, and of so many of those between them, drawn at random."""
+    inside = _turns(placement.ranks_per_node)
+    between = range(inside, count_rounds(placement))
+    drawn = random.Random(seed).sample(between, min(count, len(between)))  # noqa: S311 - a design, no secret
+    return [*range(inside), *sorted(drawn)]
+
+
+def usual_rounds(placement: Placement, seed: int) -> list[int]:
+    """Return the numbers of all rounds, or of many ranks of so many that they grow as the logarithm of the ranks."""
     if placement.ranks <= MOST_WHOLE:
-        return list(all_rounds(placement))
+        return list(range(count_rounds(placement)))
     return some_rounds(placement, math.ceil(PER_DOUBLING * math.log2(placement.ranks)), seed)
 
 
