@@ -29,7 +29,7 @@ KINDS = ("blocked", "strided")
 PAIRS = "pairs:"
 BACK = ":back"
 """Ending of rounds in which the second of each pair is the first."""
-FORMS = (ALL, "blocked:RANKS", "strided:RANKS", NODE, "pairs:ROUND", "pairs:ROUND:back", "pairs:I-J,K-L")
+FORMS = (ALL, "blocked:RANKS", "strided:RANKS", NODE, "pairs:ROUND", "pairs:ROUND:back", "pairs:I-J+K-L")
 """How arrangements are written; RANKS are those of one group, ROUND is one of those in which all pairs meet."""
 
 
@@ -162,10 +162,10 @@ def _written(arrangement: str) -> tuple[int, tuple[Pair, ...], bool]:
     text = arrangement.removeprefix(PAIRS)
     if re.fullmatch(rf"\d{{1,7}}({BACK})?", text):
         return int(text.removesuffix(BACK)), (), text.endswith(BACK)
-    if re.fullmatch(r"\d{1,7}-\d{1,7}(,\d{1,7}-\d{1,7})*", text):
-        ends = (pair.split("-") for pair in text.split(","))
+    if re.fullmatch(r"\d{1,7}-\d{1,7}(\+\d{1,7}-\d{1,7})*", text):
+        ends = (pair.split("-") for pair in text.split("+"))
         return 0, tuple((int(one), int(two)) for one, two in ends), False
-    raise UsageError(f"{shown(arrangement)}: a round of pairs is written as pairs:0, pairs:0:back or pairs:0-5,3-7")
+    raise UsageError(f"{shown(arrangement)}: a round of pairs is written as pairs:0, pairs:0:back or pairs:0-5+3-7")
 
 
 def _size_of(number: str) -> int:

@@ -135,4 +135,4 @@ def _there_and_back(plan: Plan, there: Sequence[str], back: Sequence[str]) -> tu
 
 
 def _named(pairs: Sequence[Pair]) -> str:
-    return PAIRS + ",".join(f"{one}-{two}" for one, two in pairs)
+    return PAIRS + "+".join(f"{one}-{two}" for one, two in pairs)
