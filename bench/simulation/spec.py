@@ -50,6 +50,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Factor on T where several groups of ranks communicate at once.
     skew : float
         Standard deviation of the ranks' entries around the agreed start.
+    slow_rank, slow_other, slow_factor : int, int, float
+        Groups that hold the rank, and the other one where it is given, take so many times as long; -1 for none.
     straggler_rank, straggler_delay : int, float
         A rank that enters later by so many seconds; -1 for none.
     drift : float
