@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import getpass
+import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,13 @@ ACTIVE = frozenset(
     }
 )  # fmt: skip
 """States of jobs that run or will; source: squeue(1), JOB STATE CODES."""
+DEFAULTS = ("SACCT_", "SBATCH_", "SCANCEL_", "SINFO_", "SLURM_", "SQUEUE_", "SRUN_")
+"""Beginnings of variables in which users keep options, or an allocation that this shell is inside says what it is;
+source: INPUT ENVIRONMENT VARIABLES of these commands' pages."""
+CONFIGURATION = "SLURM_CONF"
+OF_USER = frozenset({"account", "constraint", "partition", "qos", "reservation", "wckey"})
+"""Options of sbatch that a user's variable may give where a script does not."""
+OTHER_CLUSTER = "SLURM_CLUSTERS"
 
 
 class Queued(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,18 +60,35 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in ACTIVE
 
 
-def ask(words: Sequence[str], *, patience: float = PATIENCE) -> str:
+def ask(words: Sequence[str], *, more: Mapping[str, str] | None = None, patience: float = PATIENCE) -> str:
     """Run a command of Slurm and return what it prints.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The command line.
+    more : mapping of str to str or None
+        Variables to set.
+    patience : float
+        Seconds to answer in.
 
     Raises
     ------
     UnavailableError
         If it is not there or does not answer.
     UsageError
-        If it refuses.
+        If it refuses, or would ask another cluster.
     """
+    if os.environ.get(OTHER_CLUSTER):
+        raise UsageError(f"{OTHER_CLUSTER} is set: jobs go to this login node's own cluster; unset it")
+    # They would filter the answer, win over the lines of a script, or contradict them inside the job.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(DEFAULTS) or name == CONFIGURATION
+    } | dict(more or {})
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=patience, check=False, errors="replace")
+        done = subprocess.run(
+            words, env=environment, capture_output=True, text=True, timeout=patience, check=False, errors="replace"
+        )
     except FileNotFoundError as error:
         raise UnavailableError(f"{words[0]} is not here: run this on a login node, or load the site's Slurm") from error
     except subprocess.TimeoutExpired as error:
@@ -77,9 +101,27 @@ def ask(words: Sequence[str], *, patience: float = PATIENCE) -> str:
     return done.stdout
 
 
+def fields(words: Sequence[str], count: int) -> list[list[str]]:
+    """Return the fields of each line that a command prints, with ``|`` between them.
+
+    Raises
+    ------
+    UnavailableError
+        As of :func:`ask`, and if a line has fewer.
+    """
+    lines = [line.split("|", count - 1) for line in ask(words).splitlines()]
+    for line in lines:
+        if len(line) < count:
+            raise UnavailableError(f"{words[0]} gave a line that is not understood: {excerpt(repr('|'.join(line)))}")
+    return lines
+
+
 def submit(script: Path, options: Sequence[str]) -> str:
     """Submit a script and return the id of the job."""
-    said = ask(["sbatch", "--parsable", *options, str(script)]).split()
+    written = re.findall(r"^#SBATCH --([a-z-]+)", script.read_text(encoding="utf-8"), re.MULTILINE)
+    names = {f"SBATCH_{option.upper()}" for option in OF_USER.difference(written)}
+    more = {name: os.environ[name] for name in names & os.environ.keys()}
+    said = ask(["sbatch", "--parsable", *options, str(script)], more=more).split()
     job = said[-1].partition(";")[0] if said else ""  # on federations the cluster's name follows
     if not job.isdigit():
         raise UnavailableError(f"sbatch gave no job id but {excerpt(repr(' '.join(said)))}")
@@ -89,10 +131,9 @@ def submit(script: Path, options: Sequence[str]) -> str:
 def queue() -> dict[str, Queued]:
     """Return this user's jobs by id (``12``, or ``12_4`` for an element), ended ones while Slurm remembers them."""
     form = "%A|%F|%K|%T|%M|%l|%N|%o|%r"
-    words = ["squeue", "--noheader", "--array", "--states=all", f"--user={getpass.getuser()}", f"--format={form}"]
+    words = ["squeue", "--noheader", "--all", "--array", "--states=all", f"--user={os.getuid()}", f"--format={form}"]
     found = {}
-    for line in ask(words).splitlines():
-        job, array, index, state, elapsed, limit, nodes, command, reason = line.split("|", 8)
+    for job, array, index, state, elapsed, limit, nodes, command, reason in fields(words, 9):
         key = f"{array}_{index}" if index.isdigit() else job
         found[key] = Queued(state=state, elapsed=elapsed, limit=limit, nodes=nodes, command=command, reason=reason)
     return found
@@ -104,13 +145,12 @@ def accounted(jobs: Sequence[str]) -> dict[str, Queued]:
         return {}
     words = ["sacct", "--noheader", "--allocations", "--parsable2", f"--jobs={','.join(jobs)}"]
     try:
-        lines = ask([*words, "--format=JobID,State,Elapsed,Timelimit,NodeList"]).splitlines()
+        lines = fields([*words, "--format=JobID,State,Elapsed,Timelimit,NodeList"], 5)
     except (UnavailableError, UsageError):
         return {}
     found = {}
-    for line in lines:
-        job, state, elapsed, limit, nodes = line.split("|", 4)
-        found[job] = Queued(state=state.split()[0], elapsed=elapsed, limit=limit, nodes=nodes)  # CANCELLED by 0
+    for job, state, elapsed, limit, nodes in lines:
+        found[job] = Queued(state=state.partition(" ")[0], elapsed=elapsed, limit=limit, nodes=nodes)  # CANCELLED by 0
     return found
 
 

@@ -12,6 +12,9 @@ from collmark.core.errors import PlanError
 from collmark.core.numeral import counted
 from collmark.core.placement import Placement
 
+LARGEST_INDEX = 1000
+"""Of an array, unless the site allows more; source: slurm.conf(5), MaxArraySize."""
+
 
 class Element(msgspec.Struct, frozen=True, kw_only=True):
     """One placement that is measured by itself, a job or an element of an array.
@@ -94,7 +97,9 @@ def shapes_of(placements: Sequence[Placement], profile: Profile) -> tuple[tuple[
         Element(name=f"nodes-{count}", placement=Placement(nodes=count, ranks_per_node=full)) for count in counts
     ]
     if elements:
-        shapes.append(Shape(name="nodes", elements=tuple(elements), is_array=True))
+        in_array = tuple(element for element in elements if element.placement.nodes <= LARGEST_INDEX)
+        shapes.append(Shape(name="nodes", elements=in_array, is_array=True))
+        shapes += [_shape(one.name, one.placement) for one in elements if one not in in_array]
     return tuple(shapes), tuple(notices)
 
 

@@ -146,9 +146,10 @@ _MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/@:=-]*")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 OURS = frozenset(
     {
-        "array", "chdir", "cpus-per-task", "dependency", "distribution", "error", "export", "gpu-bind", "gpus-per-node",
-        "job-name", "kill-on-bad-exit", "label", "mem", "nodelist", "no-requeue", "ntasks", "ntasks-per-node",
-        "open-mode", "output", "parsable", "requeue", "signal", "test-only", "time", "wait", "wrap",
+        "array", "chdir", "clusters", "cpus-per-task", "dependency", "distribution", "error", "export", "gpu-bind",
+        "gpus-per-node", "job-name", "kill-on-bad-exit", "label", "mem", "no-requeue", "nodelist", "ntasks",
+        "ntasks-per-node", "open-mode", "output", "parsable", "requeue", "signal", "tasks-per-node", "test-only",
+        "time", "wait", "wrap",
     }
 )  # fmt: skip
 """Options of sbatch and srun that collmark sets, beside those that are keys of a profile."""
@@ -235,7 +236,7 @@ def _option_faults(options: Sequence[str]) -> Iterator[str]:
         name = option.removeprefix("--").partition("=")[0]
         if not _OPTION.fullmatch(option):
             yield f": {excerpt(repr(option))}: must be --option or --option=value, without spaces and quotes"
-        elif name in OURS or name in Profile.__struct_fields__:
+        elif any(ours.startswith(name) for ours in (*OURS, *Profile.__struct_fields__)):  # its beginning is enough
             yield f": {option}: collmark sets --{name} itself, from the plan and the other keys"
 
 
@@ -264,7 +265,9 @@ def _limit_faults(text: str) -> Iterator[str]:
 _CHECKS: dict[str, Callable[[Any], Iterable[str]]] = {
     "time_limit": _limit_faults,
     "python": lambda python: [] if python.strip() else [": must name an interpreter"],
-    "modules": lambda names: [f": {n!r}: must be a module's name" for n in names if not _MODULE.fullmatch(n)],
+    "modules": lambda names: [
+        f": {excerpt(repr(n))}: must be a module's name" for n in names if not _MODULE.fullmatch(n)
+    ],
     "sbatch_options": _option_faults,
     "srun_options": _option_faults,
     "environment": _environment_faults,

@@ -106,7 +106,9 @@ def job_script(work: Work, profile: Profile) -> Script:
         "mpi": profile.mpi,
     }
     if shape.is_array:
-        setting = ["nodes=$SLURM_ARRAY_TASK_ID", f"plan={shlex.quote(str(work.plans))}/nodes-$nodes.json"]
+        # All that a script sets by default, too: the user's shell may have exported a variable of that name.
+        setting = ["nodes=$SLURM_ARRAY_TASK_ID", "name=nodes-$nodes"]
+        setting.append(f"plan={shlex.quote(str(work.plans))}/nodes-$nodes.json")
     else:
         (element,) = shape.elements
         variables |= {"name": element.name, "nodes": str(largest.nodes), "plan": f"{work.plans}/{element.name}.json"}

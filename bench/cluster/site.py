@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from collmark.bench.cluster.client import ask
+from collmark.bench.cluster.client import ask, fields
 from collmark.core.errors import UnknownNameError, UsageError
 
 MPI_PREFERRED = ("pmix", "pmi2")
@@ -25,8 +25,12 @@ class Nodes(msgspec.Struct, frozen=True, kw_only=True):
         Whether jobs go there that name none.
     limit : str
         Longest job, or ``infinite``.
-    nodes, cpus, threads : int
-        How many, the processors of each as Slurm counts them, and how many of these a core has.
+    nodes, broken : int
+        How many take jobs, and how many do not now: down, drained.
+    most : int
+        Nodes of one job that the partition allows; 0 for no limit.
+    cpus, threads : int
+        The processors of each as Slurm counts them, and how many of these a core has.
     gpus : int
         Of each.
     gres, features : str
@@ -37,6 +41,8 @@ class Nodes(msgspec.Struct, frozen=True, kw_only=True):
     is_default: bool
     limit: str
     nodes: int
+    broken: int
+    most: int
     cpus: int
     threads: int
     gpus: int
@@ -44,18 +50,21 @@ class Nodes(msgspec.Struct, frozen=True, kw_only=True):
     features: str
 
 
-def read_nodes(text: str) -> list[Nodes]:
-    """Return the lines of ``sinfo --format=%P|%R|%l|%D|%c|%z|%G|%f``."""
+def read_nodes(lines: Sequence[Sequence[str]]) -> list[Nodes]:
+    """Return the lines of ``sinfo --format=%P|%R|%l|%F|%s|%c|%z|%G|%f``, each as its fields."""
     found = []
-    for line in text.splitlines():
-        shown, partition, limit, nodes, cpus, shape, gres, features = line.split("|", 7)
+    for shown, partition, limit, by_state, sizes, cpus, shape, gres, features in lines:
+        _allocated, _idle, other, total = map(int, by_state.split("/"))
+        most = sizes.rpartition("-")[2]  # of 1-infinite, 1-4
         gpus = re.findall(r"gpu(?::[^:,()]+)?:(\d+)", gres)
         found.append(
             Nodes(
                 partition=partition,
                 is_default=shown.endswith("*"),
                 limit=limit,
-                nodes=int(nodes),
+                nodes=total - other or total,
+                broken=other if other < total else 0,
+                most=int(most) if most.isdecimal() else 0,
                 cpus=int(cpus.rstrip("+")),
                 threads=int(shape.split(":")[-1].rstrip("+")),
                 gpus=sum(map(int, gpus)),
@@ -75,6 +84,8 @@ def choose(nodes: Sequence[Nodes], partition: str | None) -> Nodes:
         If there is no such partition, or none is the default.
     """
     names = list(dict.fromkeys(one.partition for one in nodes))
+    if not names:
+        raise UsageError("sinfo shows no partition that you may use")
     if partition is not None and partition not in names:
         raise UnknownNameError("partition", partition, names)
     fitting = [one for one in nodes if (one.is_default if partition is None else one.partition == partition)]
@@ -114,7 +125,7 @@ def describe(chosen: Nodes, nodes: Sequence[Nodes], config: str, mpi: Sequence[s
     lines = [
         f"# {where}, written by collmark slurm init. Lines behind # are not known, or not needed.",
         f"partition = {_text(chosen.partition)}" + (f"  # others: {', '.join(others)}" if others else ""),
-        f"nodes = {chosen.nodes}  # most of one job" + (f"; {alike} in the partition" if alike > chosen.nodes else ""),
+        _nodes_line(chosen, alike),
         f"cpus_per_node = {chosen.cpus}",
         f"gpus_per_node = {chosen.gpus}" if chosen.gpus else "# gpus_per_node = 0",
         f"# gres = {_text(chosen.gres.partition('(')[0])}  # in place of --gpus-per-node, where the site wants it so"
@@ -147,6 +158,16 @@ def describe(chosen: Nodes, nodes: Sequence[Nodes], config: str, mpi: Sequence[s
     return "\n".join(lines) + "\n"
 
 
+def _nodes_line(chosen: Nodes, alike: int) -> str:
+    said = [
+        *([f"the partition allows no more, of {chosen.nodes}"] if 0 < chosen.most < chosen.nodes else []),
+        *([f"{alike} in the partition"] if alike > chosen.nodes else []),
+        *([f"{chosen.broken} more were down or drained"] if chosen.broken else []),
+    ]
+    nodes = min(chosen.nodes, chosen.most or chosen.nodes)
+    return f"nodes = {nodes}  # " + "; ".join(["most of one job", *said])
+
+
 def _ranks_line(chosen: Nodes) -> str:
     if chosen.threads > 1 and not chosen.gpus:
         cores = chosen.cpus // chosen.threads
@@ -168,7 +189,7 @@ def profile_of_site(partition: str | None, python: str) -> str:
     UsageError
         If there is no such partition.
     """
-    nodes = read_nodes(ask(["sinfo", "--noheader", "--format=%P|%R|%l|%D|%c|%z|%G|%f"]))
+    nodes = read_nodes(fields(["sinfo", "--noheader", "--format=%P|%R|%l|%F|%s|%c|%z|%G|%f"], 9))
     chosen = choose(nodes, partition)
     listed = ask(["srun", "--mpi=list"])
     return describe(chosen, nodes, ask(["scontrol", "show", "config"]), mpi_types(listed), python)

@@ -141,9 +141,12 @@ def submitting(results: Path) -> Iterator[None]:
     except OSError as error:
         raise UsageError(f"cannot write {folder}: {error.strerror}; choose another place with --output") from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(f"{results}: another collmark slurm submit is at work there; wait for it") from error
+        except OSError as error:  # some file systems of a network have no locks
+            raise UsageError(f"cannot lock {folder}: {error.strerror}; choose another place with --output") from error
         yield
-    except BlockingIOError as error:
-        raise UsageError(f"{results}: another collmark slurm submit is at work there; wait for it") from error
     finally:
         os.close(descriptor)

@@ -14,7 +14,7 @@ from tests.cli.conftest import Cli
 from tests.workflow.slurm_stub import SlurmStub
 
 from collmark.bench.cluster.profile import profile_from_table
-from collmark.bench.cluster.site import choose, describe, mpi_types, read_nodes
+from collmark.bench.cluster.site import Nodes, choose, describe, mpi_types, read_nodes
 from collmark.core.errors import UnknownNameError, UsageError
 
 SITE = "nodes = 4\ncpus_per_node = 2\n"
@@ -85,7 +85,9 @@ def test_status_is_a_table_and_an_object(cli: Cli, slurm: SlurmStub) -> None:
     told = cli("slurm", "status", "--json").json
     assert [row["queued"]["state"] for row in told["rows"]] == ["RUNNING", "PENDING", "PENDING", "PENDING"]
     assert told["is_over"] is False
+    assert "*.out" not in shown.out
     slurm.set("CANCELLED")
+    assert "what jobs said: results/slurm/slurm/*.out" in cli("slurm", "status").out
     assert cli("slurm", "status", "--watch", "--json").json["is_over"] is True
 
 
@@ -132,6 +134,8 @@ def test_collect_reports_what_is_there_and_what_is_not(cli: Cli, slurm: SlurmStu
     cli("slurm", "submit", *OPTIONS, "--output", folder)
     assert "tier-b-simulated: not all of launch 1 is there" in cli("slurm", "collect", folder).err
     assert cli("slurm", "collect", "nothing").status == 2
+    Path(measured, "records.jsonl").write_bytes(b"")
+    assert "no run with a record" in cli("slurm", "collect", folder).err
 
 
 @pytest.mark.parametrize(
@@ -167,26 +171,32 @@ def test_without_slurm_the_status_says_that_something_is_missing(cli: Cli, workp
 
 
 NODES = """\
-gpu*|gpu|1-00:00:00|16|112+|2:56:1|gpu:h100:8(S:0-1)|h100,ndr
-gpu*|gpu|1-00:00:00|2|64|2:16:2|gpu:a100:4|a100
-cpu|cpu|infinite|32|128|2:32:2+|(null)|(null)
+gpu*|gpu|1-00:00:00|4/10/2/16|1-infinite|112+|2:56:1|gpu:h100:8(S:0-1)|h100,ndr
+gpu*|gpu|1-00:00:00|0/2/0/2|1-infinite|64|2:16:2|gpu:a100:4|a100
+cpu|cpu|infinite|0/32/0/32|1-12|128|2:32:2+|(null)|(null)
 """
 CONFIG = "ClusterName             = big\nSLURM_VERSION           = 23.11.4\n"
 LISTED = "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: pmix_v4\n"
 
 
+def nodes_of(text: str) -> list[Nodes]:
+    return read_nodes([line.split("|") for line in text.splitlines()])
+
+
 def described(partition: str | None) -> str:
-    nodes = read_nodes(NODES)
+    nodes = nodes_of(NODES)
     return describe(choose(nodes, partition), nodes, CONFIG, mpi_types(LISTED), '/opt/a "b"/python')
 
 
 def test_init_writes_what_is_known_and_leaves_the_rest_as_comments() -> None:
     profile = profile_from_table(tomllib.loads(described(None)))
-    assert (profile.partition, profile.nodes, profile.cpus_per_node, profile.gpus_per_node) == ("gpu", 16, 112, 8)
+    assert (profile.partition, profile.nodes, profile.cpus_per_node, profile.gpus_per_node) == ("gpu", 14, 112, 8)
+    assert "# most of one job; 16 in the partition; 2 more were down or drained" in described(None)
     assert (profile.time_limit, profile.mpi, profile.python) == ("1-00:00:00", "pmix", '/opt/a "b"/python')
     assert '# constraint = "h100&ndr"' in described(None)
     cpu = profile_from_table(tomllib.loads(described("cpu")))
-    assert (cpu.partition, cpu.nodes, cpu.gpus_per_node, cpu.time_limit) == ("cpu", 32, 0, "")
+    assert (cpu.partition, cpu.nodes, cpu.gpus_per_node, cpu.time_limit) == ("cpu", 12, 0, "")
+    assert "# most of one job; the partition allows no more, of 32" in described("cpu")
     assert cpu.full_node == 64, "a rank on each core, and not on each of its two hardware threads"
 
 
@@ -202,9 +212,11 @@ def test_every_line_that_init_leaves_away_may_be_taken_in(partition: str) -> Non
 
 def test_a_partition_that_is_not_there() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'gpu'"):
-        choose(read_nodes(NODES), "gpus")
+        choose(nodes_of(NODES), "gpus")
     with pytest.raises(UsageError, match="name one with --partition: gpu, cpu"):
-        choose(read_nodes(NODES.replace("gpu*", "gpu")), None)
+        choose(nodes_of(NODES.replace("gpu*", "gpu")), None)
+    with pytest.raises(UsageError, match="sinfo shows no partition"):
+        choose([], None)
 
 
 def test_init_asks_slurm_and_overwrites_nothing(cli: Cli, slurm: SlurmStub) -> None:

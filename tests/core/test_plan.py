@@ -319,7 +319,7 @@ def test_shares_are_of_the_plans_backends(shares: dict[str, Any], words: str) ->
 
 
 def test_a_plan_may_be_json_as_jobs_are_given_theirs(tmp_path: Path) -> None:
-    place = Placement(nodes=2, label="fast", nodelist="n[1-2],m7")
+    place = Placement(nodes=2, label="fast", nodelist="n[1],m7")
     plan = Plan(backends=("gloo", "mpi"), sizes="8B:1KiB:x2", launches=3, placements=(place,), shares={"mpi": 0.5})
     path = tmp_path / "plan.json"
     path.write_bytes(msgspec.json.encode(plan))
@@ -345,7 +345,10 @@ def test_what_is_wrong_with_a_plan_in_json_is_said_in_one_line(tmp_path: Path, t
     assert words in str(told.value)
 
 
-@pytest.mark.parametrize("nodelist", ["n1 n2", "n[1-2]; id", "-n1", "n1\n", "n1,$(id)"])
+NO_NODES = ("n1 n2", "n[1-2]; id", "-n1", "n1\n", "n1,$(id)", "n[1-", "n[1,2", "n1,,n2", "n[a]")
+
+
+@pytest.mark.parametrize("nodelist", NO_NODES)
 def test_nodes_are_named_as_slurm_names_them(nodelist: str) -> None:
     with pytest.raises(PlanError, match="write it as Slurm does"):
         check_plan(Plan(placements=(Placement(nodes=2, label="x", nodelist=nodelist),)))
@@ -354,7 +357,9 @@ def test_nodes_are_named_as_slurm_names_them(nodelist: str) -> None:
 def test_named_nodes_have_a_label_and_may_be_as_many_as_others() -> None:
     with pytest.raises(PlanError, match="give it a label"):
         check_plan(Plan(placements=(Placement(nodes=2, nodelist="n[1-2]"),)))
-    places = [Placement(nodes=2, label=name, nodelist=name) for name in ("n1", "n2")]
+    with pytest.raises(PlanError, match=r"nodelist 'n\[1-4\]': names 4 nodes, and nodes is 2"):
+        check_plan(Plan(placements=(Placement(nodes=2, label="x", nodelist="n[1-4]"),)))
+    places = [Placement(label=name, nodelist=name) for name in ("n1", "n2")]
     check_plan(Plan(placements=tuple(places)))
-    with pytest.raises(PlanError, match="2 x 1 stands there twice"):
+    with pytest.raises(PlanError, match="1 x 1 stands there twice"):
         check_plan(Plan(placements=(places[0], places[0])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -199,6 +200,15 @@ def test_the_lock_lives_as_long_as_any_process_that_holds_it(folder: RunFolder) 
     again = RunFolder(folder.path)
     again.lock()
     again.unlock()
+
+
+def test_a_file_system_without_locks_is_named_as_such(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_descriptor: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(UsageError, match=r"cannot be locked \(No locks available\)"):
+        folder.lock()
 
 
 def test_a_lock_where_nothing_can_be_written(tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 NAMES = ("sbatch", "squeue", "scontrol", "scancel", "sacct", "sinfo", "srun")
 
 PROGRAM = """#!{python} -SE
-import json, sys
+import json, os, sys
 from pathlib import Path
 name, words, folder = Path(sys.argv[0]).name, sys.argv[1:], Path({folder!r})
 file = folder / "jobs.json"
 jobs = json.loads(file.read_text()) if file.exists() else {{}}
 (folder / "calls").open("a").write(json.dumps([name, *words]) + "\\n")
+(folder / "variables").open("a").write(json.dumps([name, sorted(os.environ)]) + "\\n")
 if (folder / "fails").exists() and name in (folder / "fails").read_text().split():
     sys.exit((folder / "words").read_text())
 if name == "sbatch":
@@ -72,6 +73,12 @@ class SlurmStub:
         file = self.folder / "calls"
         lines = map(json.loads, file.read_text().splitlines()) if file.exists() else ()
         return [words for called, *words in lines if called == name]
+
+    def variables(self, name: str) -> list[str]:
+        """Return the names of the variables that a command was last called with."""
+        lines = map(json.loads, (self.folder / "variables").read_text().splitlines())
+        last: list[str] = [names for called, names in lines if called == name][-1]
+        return last
 
     def fail(self, *names: str, words: str = "") -> None:
         """Let commands fail with these words on stderr."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,8 @@ from collmark.bench.cluster.state import FOLDER, read_state, submitting
 from collmark.core.errors import CollmarkError, PlanError, UnavailableError, UsageError
 from collmark.core.placement import Placement
 from collmark.core.plan import Plan, load_plan
-from collmark.core.store import RunFolder
+from collmark.core.record import Outcome as Ending
+from collmark.core.store import RECORDS_FILE, RunFolder
 from collmark.workflow.interruption import StopSignals
 from collmark.workflow.prepare import prepare
 from collmark.workflow.run import Sink, carry_out, create_run
@@ -95,6 +97,19 @@ def test_submitting_twice_submits_once(slurm: SlurmStub, results: Path) -> None:
     assert len(slurm.calls("sbatch")) == 4
 
 
+@pytest.mark.parametrize("state", ["CONFIGURING", "COMPLETING", "SUSPENDED", "REQUEUED", "SIGNALING", "STAGE_OUT"])
+def test_a_job_in_any_state_that_is_not_its_last_is_left_alone(slurm: SlurmStub, results: Path, state: str) -> None:
+    plan = msgspec.structs.replace(PLAN, placements=(Placement(nodes=2),))
+    submitted(lay(results, plan))
+    slurm.set(state)
+    assert submitted(lay(results, plan))["2x1/1"].words == f"queued already, {state.lower()}"
+
+
+def test_a_federations_answer_names_the_cluster_too(slurm: SlurmStub, results: Path) -> None:
+    (slurm.folder / "sbatch").write_text("#!/bin/sh\necho 'a word of the site'\necho '7;big'\n", encoding="utf-8")
+    assert submitted(lay(results))["tier-a/1"].id == "7"
+
+
 def test_what_is_measured_is_not_submitted_and_what_was_lost_is(slurm: SlurmStub, results: Path) -> None:
     submitted(lay(results))
     measure(results, "tier-a", 2)
@@ -108,6 +123,7 @@ def test_what_is_measured_is_not_submitted_and_what_was_lost_is(slurm: SlurmStub
         "nodes-4/1",
     }
     assert slurm.calls("sbatch")[-1][1] == "--dependency=afterany:104:105_2:105_4"
+    assert slurm.calls("scancel") == [], "the job that collected has ended"
     for name in NAMES[1:]:
         measure(results, name, 2)
     slurm.set("COMPLETED")
@@ -144,6 +160,9 @@ def test_allocations_follow_each_other_into_the_same_run(slurm: SlurmStub, resul
     words = next(words for words in slurm.calls("sbatch") if words[-1].endswith("tier-a-2.sbatch"))
     assert words[1] == f"--dependency=afterany:{first}"
     assert second != first
+    slurm.set("FAILED", "100")
+    submitted(lay(results))
+    assert slurm.calls("scancel") == [[found["collect/1"].id]], "another collects what is measured anew"
     text = (results / FOLDER / "tier-a-2.sbatch").read_text(encoding="utf-8")
     assert "\nlaunches=4\n" in text
     assert "\nname=tier-a\n" in text
@@ -187,6 +206,38 @@ def test_a_refusal_keeps_what_was_submitted_before(slurm: SlurmStub, results: Pa
     assert submitted(lay(results))["tier-a/1"].words.startswith("queued already")
 
 
+def test_of_a_launch_whose_budget_is_spent_nothing_more_is_expected(slurm: SlurmStub, results: Path) -> None:
+    """Else its job would begin it again and again."""
+    del slurm
+    plan = msgspec.structs.replace(PLAN, launches=1, placements=(Placement(nodes=2),))
+    submitted(lay(results, plan))
+    measure(results, "2x1", 1)
+    folder = RunFolder(results / "2x1-simulated")
+    lines = (folder.path / RECORDS_FILE).read_bytes().splitlines(keepends=True)
+    (folder.path / RECORDS_FILE).write_bytes(b"".join(lines[:1]))
+    assert missing_launches(folder.path, 1) == [1]
+    (launch,) = folder.read_run().launches
+    spent = msgspec.structs.replace(launch, outcome=Ending.BUDGET)
+    folder.write_run(msgspec.structs.replace(folder.read_run(), launches=[spent]))
+    assert missing_launches(folder.path, 1) == []
+
+
+def test_a_launch_that_was_broken_off_before_its_last_sentinel_goes_on(slurm: SlurmStub, results: Path) -> None:
+    del slurm
+    plan = msgspec.structs.replace(PLAN, launches=1, placements=(Placement(nodes=2),))
+    submitted(lay(results, plan))
+    measure(results, "2x1", 1)
+    folder = RunFolder(results / "2x1-simulated")
+    assert missing_launches(folder.path, 1) == []
+    lines = (folder.path / RECORDS_FILE).read_bytes().splitlines(keepends=True)
+    (folder.path / RECORDS_FILE).write_bytes(b"".join(line for line in lines if b'"sentinel":"end"' not in line))
+    assert missing_launches(folder.path, 1) == [], "it says itself that it is complete"
+    (launch,) = folder.read_run().launches
+    broken = msgspec.structs.replace(launch, outcome=Ending.INTERRUPTED)
+    folder.write_run(msgspec.structs.replace(folder.read_run(), launches=[broken]))
+    assert missing_launches(folder.path, 1) == [1]
+
+
 def test_a_controller_that_does_not_answer(slurm: SlurmStub, results: Path) -> None:
     submitted(lay(results))
     slurm.fail("squeue", words="slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
@@ -195,6 +246,8 @@ def test_a_controller_that_does_not_answer(slurm: SlurmStub, results: Path) -> N
     found = status_of(results)
     assert found.notices[0].startswith("what Slurm says is not known")
     assert [row.wanted for row in found.rows] == [6, 6, 6, 6]
+    assert {row.queued.state for row in found.rows} == {"UNKNOWN"}
+    assert not found.is_over, "whoever watches goes on watching"
 
 
 def test_elements_that_cannot_be_shrunk_run_all_the_same(slurm: SlurmStub, results: Path) -> None:
@@ -206,6 +259,12 @@ def test_elements_that_cannot_be_shrunk_run_all_the_same(slurm: SlurmStub, resul
     assert (slurm.folder / "asked").read_text().splitlines()[-1] == "release 102"
 
 
+def test_a_job_that_stays_held_is_named(slurm: SlurmStub, results: Path) -> None:
+    slurm.fail("scontrol", words="slurm_update error: Socket timed out on send/recv operation")
+    with pytest.raises(UsageError, match=r"job 102 is held, and would wait for ever: scontrol release 102 \(scontrol"):
+        submitted(lay(results))
+
+
 def test_a_job_whose_id_was_lost_is_found_in_the_queue(slurm: SlurmStub, results: Path) -> None:
     submitted(lay(results))
     (results / FOLDER / "jobs.json").unlink()
@@ -213,6 +272,55 @@ def test_a_job_whose_id_was_lost_is_found_in_the_queue(slurm: SlurmStub, results
     assert {outcome.words for outcome in again.values()} == {"queued already, pending"}
     assert len(slurm.calls("sbatch")) == 4
     assert [row.id for row in status_of(results).rows] == ["100", "101", "102_2", "102_4"]
+
+
+def test_what_users_keep_in_variables_changes_neither_jobs_nor_answers(
+    slurm: SlurmStub, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SBATCH_TIMELIMIT", "SBATCH_WAIT", "SBATCH_ACCOUNT", "SBATCH_QOS", "SQUEUE_PARTITION", "SQUEUE_SORT"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("LOGNAME", "somebody")  # as su leaves it
+    monkeypatch.setenv("SLURM_MEM_PER_CPU", "300")  # inside an allocation; srun ends where it finds it beside --mem
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
+    submitted(lay(results, profile=msgspec.structs.replace(SITE, account="ours")))
+    kept = {name for name in slurm.variables("sbatch") if name.startswith("SBATCH_")}
+    assert kept == {"SBATCH_QOS"}, "which the profile leaves open; the account is the profile's"
+    assert not {name for name in slurm.variables("squeue") if name.startswith("SQUEUE_")}
+    assert [name for name in slurm.variables("sbatch") if name.startswith("SLURM_")] == ["SLURM_CONF"]
+    assert {"--all", f"--user={os.getuid()}"} < set(slurm.calls("squeue")[0])
+
+
+def test_another_cluster_is_refused(slurm: SlurmStub, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_CLUSTERS", "other")
+    with pytest.raises(UsageError, match="SLURM_CLUSTERS is set"):
+        submitted(lay(results))
+    assert not slurm.jobs
+
+
+def test_an_answer_that_is_not_understood_submits_nothing(slurm: SlurmStub, results: Path) -> None:
+    (slurm.folder / "squeue").write_text("#!/bin/sh\necho CLUSTER: other\n", encoding="utf-8")
+    with pytest.raises(UnavailableError, match="squeue gave a line that is not understood: 'CLUSTER: other'"):
+        submitted(lay(results))
+    assert not slurm.jobs
+
+
+def test_a_plan_that_leaves_a_sites_gpus_idle_is_told(results: Path) -> None:
+    site = Profile(nodes=4, cpus_per_node=64, gpus_per_node=4)
+
+    def told(backend: str) -> list[str]:
+        plan = msgspec.structs.replace(PLAN, backends=(backend,))
+        return [notice for notice in lay(results, plan, site).notices if "the site has GPUs" in notice]
+
+    assert (len(told("gloo")), len(told("nccl"))) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "name"), [(("collect",), "collect"), (("jobs",), "jobs"), (("pair", "pair-2"), "pair-2")]
+)
+def test_labels_that_would_name_another_file_are_refused(results: Path, labels: tuple[str, ...], name: str) -> None:
+    places = tuple(Placement(nodes=2 + number, label=label) for number, label in enumerate(labels))
+    with pytest.raises(PlanError, match=f"placements: label '{name}'"):
+        lay(results, msgspec.structs.replace(PLAN, placements=places), allocations=2)
 
 
 def test_two_submissions_at_once(slurm: SlurmStub, results: Path) -> None:
@@ -273,11 +381,3 @@ def test_wrong_plans_are_one_line(results: Path, plan: Plan, words: str) -> None
     with pytest.raises(CollmarkError, match=words) as told:
         lay(results, plan=plan)
     assert len(str(told.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize("text", [b"{", b"[]", b'{"version": 2}', b'{"version": 1}', b"\xff"])
-def test_a_file_of_jobs_that_cannot_be_read_is_named(results: Path, text: bytes) -> None:
-    (results / FOLDER).mkdir(parents=True)
-    (results / FOLDER / "jobs.json").write_bytes(text)
-    with pytest.raises(UsageError, match=r"jobs\.json: "):
-        read_state(results)

@@ -12,7 +12,8 @@ from collmark.analysis.report.material import Material
 from collmark.analysis.report.sentences import placement_words
 from collmark.analysis.results import Results
 from collmark.core.marker import reported_words
-from collmark.core.record import Imported, Launch, Outcome
+from collmark.core.numeral import counted
+from collmark.core.record import Host, Imported, Launch, Outcome
 from collmark.core.units import GIB, format_duration
 
 ANCHOR = "where"
@@ -37,13 +38,15 @@ def _listed(words: Iterable[str]) -> str:
 
 def _hosts(one: Results) -> str:
     hosts = {host.name: host for launch in one.run.launches for host in launch.hosts}
-    words = [
-        f"{host.name}: {host.cpu}, {host.cores} core{'' if host.cores == 1 else 's'} for a rank"
-        + (f", {host.memory / GIB:.0f} GiB" if host.memory else "") + f", {host.system}"
-        for host in list(hosts.values())[:MOST_HOSTS]
-    ]  # fmt: skip
+    words = [f"{host.name}: {_of_host(host)}" for host in list(hosts.values())[:MOST_HOSTS]]
     more = [f"and {len(hosts) - MOST_HOSTS} more hosts"] if len(hosts) > MOST_HOSTS else []
     return _listed(words + more)
+
+
+def _of_host(host: Host) -> str:
+    """Return what is known of a host; of others than rank 0's little is."""
+    memory = f"{host.memory / GIB:.0f} GiB" if host.memory else ""
+    return ", ".join(filter(None, (host.cpu, f"{counted(host.cores, 'core')} for a rank", memory, host.system)))
 
 
 def _ranks(one: Results) -> str:

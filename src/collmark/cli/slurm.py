@@ -147,7 +147,9 @@ def submit(
         import msgspec
 
         terminal.emit({"results": str(laid.results), "jobs": msgspec.to_builtins(outcomes)})
-    terminal.say_whole(f"next: collmark slurm status {results_of(output)} --watch")
+    done = not any(outcome.id for outcome in outcomes)
+    verb, more = ("collect", "") if done else ("status", " --watch")
+    terminal.say_whole(f"next: collmark slurm {verb} {results_of(output)}{more}")
 
 
 def _profile(name: str) -> Profile:

@@ -100,6 +100,8 @@ def _lines(found: Status, terminal: Terminal) -> list[str]:
     lines = lay_out(columns, terminal.width(), terminal.painter(sys.stdout))
     if found.collect:
         lines.append(f"collect: job {found.collect}, {found.collect_state.lower()}")
+    if any(not row.queued.is_active and not row.is_done and row.id for row in rows):
+        lines.append(f"what jobs said: {found.results}/slurm/*.out; collmark slurm submit goes on from there")
     return [*lines, f"report: {found.report}"] if found.report else lines
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import re
 from enum import StrEnum
 from typing import Annotated
 
 import msgspec
 
+from collmark.core.errors import UsageError
+
 MOST_RANKS = 2**20
 """More ranks, or nodes, than any machine has are a slip of the pen."""
+
+_RANGES = r"\[(\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*)\]"
+_NODES = re.compile(rf"[A-Za-z0-9](?:[A-Za-z0-9_.-]|{_RANGES})*")
 
 
 class Tier(StrEnum):
@@ -63,3 +70,27 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def __str__(self) -> str:
         text = f"{self.nodes}x{self.ranks_per_node}"
         return f"{text}@{self.label}" if self.label else text
+
+
+def count_nodes(nodelist: str) -> int:
+    """Return how many nodes a list of Slurm names; source: scontrol(1), show hostnames.
+
+    Raises
+    ------
+    UsageError
+        If it is no such list.
+
+    Examples
+    --------
+    >>> count_nodes("a[1-3,7],b01"), count_nodes("rack[0-1]n[08-11]")
+    (5, 8)
+    """
+    count = 0
+    for name in re.split(r",(?![^\[]*\])", nodelist):
+        if not _NODES.fullmatch(name):
+            raise UsageError("write it as Slurm does, n[1-2],m7")
+        count += math.prod(
+            sum(int(last or first) - int(first) + 1 for first, last in re.findall(r"(\d+)(?:-(\d+))?", ranges))
+            for ranges in re.findall(_RANGES, name)
+        )
+    return count

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,9 @@ from collmark.core.dtype import DTYPES
 from collmark.core.errors import PlanError, UsageError, excerpt, short_path
 from collmark.core.grouping import ALL, FORMS
 from collmark.core.matrix import Matrix, learn
-from collmark.core.numeral import shown
+from collmark.core.numeral import counted, shown
 from collmark.core.operation_table import OPERATIONS
-from collmark.core.placement import Placement
+from collmark.core.placement import Placement, count_nodes
 from collmark.core.plan_field import AUTO, FIELDS, unknown_names
 from collmark.core.reduction import REDUCTIONS
 from collmark.core.registry import Registry
@@ -48,7 +47,6 @@ TABLES: dict[str, Any] = {
     "simulation": dict[str, Any],
 }
 """The fields that a plan file writes as tables."""
-NODELIST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.,\[\]-]*")
 CORE_OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "ping_pong")
 
 
@@ -196,8 +194,12 @@ def _nodelist_faults(placement: Placement) -> list[str]:
     if not placement.nodelist:
         return []
     start = f"placements: nodelist {excerpt(repr(placement.nodelist))}"
-    if not NODELIST.fullmatch(placement.nodelist):
-        return [f"{start}: write it as Slurm does, n[1-2],m7"]
+    try:
+        there = count_nodes(placement.nodelist)
+    except UsageError as error:
+        return [f"{start}: {error}"]
+    if there != placement.nodes:
+        return [f"{start}: names {counted(there, 'node')}, and nodes is {placement.nodes}"]
     return [] if placement.label else [f"{start}: give it a label, by which these nodes are told from others"]
 
 

@@ -190,9 +190,13 @@ class RunFolder:
             raise _unwritable(self.path, error.strerror) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             os.close(descriptor)
             msg = f"{self.path} is being written by another collmark; wait for it or end it"
+            raise UsageError(msg) from error
+        except OSError as error:  # some file systems of a network have no locks
+            os.close(descriptor)
+            msg = f"{self.path} cannot be locked ({error.strerror}); --output takes a folder on another file system"
             raise UsageError(msg) from error
         self._lock = descriptor
         return descriptor

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -122,6 +122,20 @@ def carry_out(
         folder.unlock()
 
 
+def lacks_sentinel(launch: Launch | None, there: Collection[tuple[str, str]]) -> bool:
+    """Whether a launch was broken off before the last repeat of its sentinel.
+
+    Parameters
+    ----------
+    launch : Launch or None
+        None where there is none yet.
+    there : collection of (str, str)
+        Its records: key of the case, and which repeat of the sentinel it is; empty for none.
+    """
+    is_broken_off = launch is not None and launch.outcome not in (Outcome.COMPLETE, Outcome.BUDGET)
+    return is_broken_off and len({mark for _key, mark in there if mark}) < len(Sentinel)
+
+
 @contextlib.contextmanager
 def _missing_folder_noticed(folder: RunFolder) -> Iterator[None]:
     """Name the cause of whatever goes wrong in a run whose folder was taken away."""
@@ -185,10 +199,8 @@ class _Execution:
         there = {(record.case.key, record.sentinel or "") for record in own}
         known = next((one for one in self._run.launches if one.id == launch), None)
         missing = [case for case in self._run.cases if (case.key, "") not in there]
-        is_broken_off = known is not None and known.outcome not in (Outcome.COMPLETE, Outcome.BUDGET)
-        has_sentinels = len({mark for _key, mark in there if mark}) == len(Sentinel)
         self._announce([missing] if missing else [], own)
-        if not missing and not (is_broken_off and not has_sentinels):
+        if not missing and not lacks_sentinel(known, there):
             if self._joined:
                 send_home(self._joined, f"launch {launch} is complete", self._plan.timeout)
             return

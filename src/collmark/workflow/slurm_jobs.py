@@ -11,8 +11,8 @@ from collmark.bench.cluster.layout import Shape, shapes_of
 from collmark.bench.cluster.profile import Profile
 from collmark.bench.cluster.render import SIGNAL_SECONDS, Script, Work, check_folder, collect_script, job_script
 from collmark.bench.cluster.slurm_time import parse_limit
-from collmark.bench.cluster.state import FOLDER, Entry, write_file
-from collmark.core.errors import UsageError
+from collmark.bench.cluster.state import FILE, FOLDER, Entry, write_file
+from collmark.core.errors import PlanError, UsageError
 from collmark.core.expansion import expand
 from collmark.core.numeral import counted
 from collmark.core.plan import AUTO, Plan, check_plan
@@ -24,6 +24,8 @@ MARGIN = 1.5
 """What a time limit gives of the upper bound: nodes of a cluster are slower than expected more often than faster."""
 START_SECONDS = 60.0
 """For each launch to start: imports by many ranks at once from a file system over the network."""
+
+OF_GPUS = "nccl"
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +95,9 @@ def lay_jobs(plan: Plan, profile: Profile, results: Path, *, allocations: int = 
         raise UsageError("launches auto: a job's time has to be known; name a number with --launches")
     shapes, notices = shapes_of(plan.placements, profile)
     found, jobs = list(notices), []
+    if profile.gpus_per_node and OF_GPUS not in plan.backends:
+        names = ", ".join(plan.backends)
+        found.append(f"the site has GPUs, and {names} of the plan moves no byte between them: --backend {OF_GPUS} does")
     plans = {
         element.name: msgspec.structs.replace(plan, placements=(element.placement,))
         for shape in shapes
@@ -105,15 +110,24 @@ def lay_jobs(plan: Plan, profile: Profile, results: Path, *, allocations: int = 
         found += words
         entries = [msgspec.structs.replace(entry, seconds=seconds) for entry in entries]
         jobs += [_job(shape, entries, number, bound, profile, results) for number in range(1, allocations + 1)]
+    collect = collect_script(results, results / FOLDER, profile)
+    _check_names([*(job.script.name for job in jobs), collect.name, Path(FILE).stem])
     return Laid(
         results=results,
         plan=plan,
         profile=profile,
         jobs=tuple(jobs),
-        collect=collect_script(results, results / FOLDER, profile),
+        collect=collect,
         plans=plans,
         notices=tuple(dict.fromkeys(found)),
     )
+
+
+def _check_names(names: list[str]) -> None:
+    """Raise PlanError where a label would make two files of one name."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise PlanError([f"placements: label {name!r} would name two files of jobs: choose another" for name in twice])
 
 
 def _entries(shape: Shape, plans: dict[str, Plan], profile: Profile) -> tuple[list[Entry], float, list[str]]:

@@ -13,11 +13,12 @@ from collmark.bench.cluster import client
 from collmark.bench.cluster.client import Queued
 from collmark.bench.cluster.state import Entry, State, read_state
 from collmark.core.errors import CollmarkError, UsageError
-from collmark.core.record import Outcome
+from collmark.core.record import Outcome, Record
 from collmark.core.store import RUN_FILE, RunFolder, TornLineWarning
-from collmark.workflow.run import DONE
+from collmark.workflow.run import DONE, lacks_sentinel
 
 FORGOTTEN = Queued(state="FORGOTTEN", reason="Slurm no longer knows it")
+UNKNOWN = Queued(state="UNKNOWN", reason="Slurm did not say")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +56,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_over(self) -> bool:
         """Whether nothing more is to be expected."""
-        return self.is_done or not self.queued.is_active
+        return self.is_done or not may_go_on(self.queued)
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,18 +88,35 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_over(self) -> bool:
         """Whether nothing more is to be expected of any job."""
-        return all(row.is_over for row in self.rows) and self.collect_state not in client.ACTIVE
+        return all(row.is_over for row in self.rows) and not may_go_on(Queued(state=self.collect_state))
+
+
+def may_go_on(job: Queued) -> bool:
+    """Whether a job runs or will, as far as is known."""
+    return job.is_active or job.state == UNKNOWN.state
 
 
 def missing_launches(run: Path, launches: int) -> list[int]:
-    """Return which of a run's launches 1 to `launches` lack a case; all where there is no run yet."""
+    """Return which of a run's launches 1 to `launches` lack a case, or the end of one that was broken off.
+
+    All where there is no run yet.
+    """
     if not (run / RUN_FILE).exists():
         return list(range(1, launches + 1))
     told = RunFolder(run).read_run()
-    # Of a launch whose budget was spent nothing more is to be expected.
-    spent = {launch.id for launch in told.launches if launch.outcome is Outcome.BUDGET}
-    there = _records(run)
-    return [n for n in range(1, launches + 1) if n not in spent and there[n] < len(told.cases)]
+    known = {launch.id: launch for launch in told.launches}
+    there: dict[int, set[tuple[str, str]]] = {}
+    for record in _done(run):
+        there.setdefault(record.launch, set()).add((record.case.key, record.sentinel or ""))
+
+    def is_missing(number: int) -> bool:
+        launch, own = known.get(number), there.get(number, set())
+        # Of a launch whose budget was spent nothing more is to be expected.
+        is_spent = launch is not None and launch.outcome is Outcome.BUDGET
+        cases = sum(not mark for _key, mark in own)
+        return not is_spent and (cases < len(told.cases) or lacks_sentinel(launch, own))
+
+    return [number for number in range(1, launches + 1) if is_missing(number)]
 
 
 def state_of(results: Path) -> State:
@@ -113,13 +131,13 @@ def status_of(results: Path) -> Status:
     """Return how far the jobs of a folder are, also where Slurm does not answer or has forgotten them."""
     state = state_of(results)
     notices: list[str] = []
-    queued: Mapping[str, Queued] = {}
+    ids = [*(entry.ids[-1] for entry in state.entries if entry.ids), *([state.collect] if state.collect else [])]
     try:
         queued = client.queue()
-        gone = [entry.ids[-1] for entry in state.entries if entry.ids and entry.ids[-1] not in queued]
-        queued = {**queued, **client.accounted(gone)}
+        queued |= client.accounted([job for job in ids if job not in queued])
     except CollmarkError as error:
         notices.append(f"what Slurm says is not known: {error}")
+        queued = dict.fromkeys(ids, UNKNOWN)
     counts = {run: _records(results / run) for entry in state.entries for run in entry.runs}
     collected = queued.get(state.collect, FORGOTTEN).state if state.collect else ""
     report = results / "report.html"
@@ -151,12 +169,16 @@ def _row(entry: Entry, queued: Mapping[str, Queued], counts: Mapping[str, Counte
 
 def _records(run: Path) -> Counter[int]:
     """Return the number of cases that each launch of a run has measured; none while there is no run."""
+    return Counter(record.launch for record in _done(run) if record.sentinel is None)
+
+
+def _done(run: Path) -> list[Record]:
+    """Return what was measured so far; nothing while there is no run."""
     if not (run / RUN_FILE).exists():
-        return Counter()
+        return []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TornLineWarning)  # a job writes it just now
-        records = list(RunFolder(run).records())
-    return Counter(record.launch for record in records if record.sentinel is None and record.status in DONE)
+        return [record for record in RunFolder(run).records() if record.status in DONE]
 
 
 def cancel_jobs(results: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -81,6 +82,9 @@ def submit_jobs(laid: Laid) -> Iterator[Outcome]:
             script = laid.results / FOLDER / f"{laid.collect.name}.sbatch"
             collect = client.submit(script, [f"--dependency=afterany:{':'.join(active)}"])
             write_state(laid.results, msgspec.structs.replace(state, collect=collect))
+            if state.collect in queued and queued[state.collect].state == "PENDING":
+                with contextlib.suppress(CollmarkError):  # it has begun since, and reports on less: no harm
+                    client.cancel([state.collect])
             yield Outcome(name="collect", allocation=1, id=collect, words="submitted, after all others")
 
 
@@ -154,5 +158,10 @@ def _submit(laid: Laid, job: Job, wanted: Sequence[Entry], before: Sequence[str]
             client.resize(f"{number}_{place.nodes}", nodes=place.nodes, tasks=place.ranks, cpus=cpus)
     except CollmarkError:  # its elements then have more nodes than they use: a waste, and no fault
         pass
-    client.release(number)
+    try:
+        client.release(number)
+    except CollmarkError as error:
+        raise UsageError(
+            f"job {number} is held, and would wait for ever: scontrol release {number} ({error})"
+        ) from error
     return [f"{number}_{entry.placement.nodes}" for entry in wanted]

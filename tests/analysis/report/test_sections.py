@@ -17,7 +17,7 @@ from collmark.analysis.report.index import SECTIONS, sections_of
 from collmark.analysis.report.material import Material, gather
 from collmark.analysis.report.verdicts import reason_words
 from collmark.analysis.results import Results
-from collmark.core.record import Check, Outcome, Status
+from collmark.core.record import Check, Host, Outcome, Status
 
 ALWAYS = ["summary", "where", "warnings", "words"]
 
@@ -257,6 +257,14 @@ def test_more_threads_than_cores_is_a_scheduler_test() -> None:
 
 def test_loopback_is_no_network(ordinary: Results) -> None:
     assert "not about a network" in said(ordinary, "warnings")
+
+
+def test_of_a_host_that_nobody_described_only_its_cores_are_said() -> None:
+    results = with_launches(results_of(curve()))
+    hosts = [*results.run.launches[0].hosts, Host(name="other", ranks=[2], cores=112, cpu="", system="")]
+    launches = [msgspec.structs.replace(one, hosts=hosts) for one in results.run.launches]
+    changed = msgspec.structs.replace(results, run=msgspec.structs.replace(results.run, launches=launches))
+    assert "other: 112 cores for a rank ranks" in said(changed, "where"), "the next row is that of ranks"
 
 
 def test_the_evidence_of_the_tier_is_said(ordinary: Results) -> None:

@@ -44,6 +44,12 @@ def test_no_placement_is_measured_twice_and_none_asks_for_more_than_there_is(nod
         assert int(shapes["tier-a"][0].split("x")[1]) == int(shapes["tier-b"][0].split("x")[0])
 
 
+def test_more_nodes_than_an_array_has_indices_are_jobs_of_their_own() -> None:
+    shapes, _notices = laid(2048, 8)
+    assert shapes["nodes"] == [f"{2**power}x8" for power in range(1, 10)]
+    assert (shapes["nodes-1024"], shapes["nodes-2048"]) == (["1024x8"], ["2048x8"])
+
+
 def test_one_node_is_measured_alone() -> None:
     shapes, (notice,) = laid(1, 8)
     assert shapes == {"nodes": ["1x8"]}

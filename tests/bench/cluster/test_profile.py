@@ -60,6 +60,8 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"sbatch_options": ["--uid 0"]}, "sbatch_options: '--uid 0'"),
     ({"sbatch_options": ["--comment=a b"]}, "sbatch_options: "),
     ({"sbatch_options": ["--nodes=9"]}, "sbatch_options: --nodes=9: collmark sets --nodes itself"),
+    ({"sbatch_options": ["--nod=9"]}, "sbatch_options: --nod=9: collmark sets --nod itself"),
+    ({"sbatch_options": ["--clusters=b"]}, "sbatch_options: --clusters=b: collmark sets"),
     ({"srun_options": ["--partition=x"]}, "srun_options: --partition=x: collmark sets"),
 )
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -76,14 +79,24 @@ def test_what_a_site_asks_for_otherwise() -> None:
         exclusive=False,
         memory="0",
         switches="1@10:00",
+        qos="high",
+        reservation="week",
         sbatch_options=("--licenses=scratch", "--oversubscribe"),
     )
     asked = options(scripts(site)["tier-b"])
+    assert asked | {"qos": "high", "reservation": "week"} == asked
     assert asked | {"gres": "gpu:h100:2", "mem": "0", "switches": "1@10:00", "licenses": "scratch"} == asked
     assert asked["oversubscribe"] == ""
     assert "exclusive" not in asked
     assert "gpus-per-node" not in asked
     assert "switches" not in options(collect_script(Path("/r"), Path("/r/slurm"), site))
+
+
+@pytest.mark.parametrize(("gpus", "start"), [(0, "apptainer exec /i.sif"), (8, "apptainer exec --nv /i.sif")])
+def test_a_container_sees_the_gpus_there_are(gpus: int, start: str) -> None:
+    box = Container(runtime=Runtime.APPTAINER, image="/i.sif")
+    site = Profile(nodes=2, cpus_per_node=64, gpus_per_node=gpus, container=box)
+    assert f"python=({start} python3)" in scripts(site)["tier-a"].text
 
 
 @pytest.mark.parametrize("runtime", list(Runtime))
@@ -105,6 +118,76 @@ def test_no_value_is_more_than_a_word_to_the_shell(runtime: Runtime, tmp_path: P
         found | {"ranks_per_node": "2", "backends": "gloo mpi", "launches": "5", "plan": "/r/slurm/tier-a.json"}
         == found
     )
+
+
+def test_a_variable_of_the_users_shell_is_none_of_the_jobs(tmp_path: Path) -> None:
+    script = scripts(SITE)["nodes"]
+    lines = script.text.split("\n\n")[1]
+    shown = '\n: "${name:=nodes-$nodes}"; echo "$name $nodes"'
+    environment = {**os.environ, "name": "mine", "nodes": "9", "SLURM_ARRAY_TASK_ID": "4"}
+    done = subprocess.run(
+        ["bash", "-c", lines + shown], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "nodes-4 4\n"
+
+
+SLURM = """\
+#!/bin/bash
+echo "${0##*/} $*" >>calls
+env >>variables
+case "${0##*/} $*" in
+  *" slurm next "*)
+    while [ ! -e go ]; do sleep 0.05; done
+    echo 1
+    ;;
+esac
+"""
+
+
+def in_a_job(folder: Path, **more: str) -> dict[str, str]:
+    """Return the environment of a script whose commands of Slurm are stubs in a folder."""
+    for name in ("srun", "scancel", "scontrol"):
+        (folder / name).write_text(SLURM, encoding="utf-8")
+        (folder / name).chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    return {**os.environ, "PATH": path, "SLURM_CPUS_ON_NODE": "2", "SLURM_JOB_ID": "7", **more}
+
+
+@pytest.mark.parametrize(("backend", "mpi"), [("gloo", "none"), ("mpi", "pmi2")])
+def test_srun_is_told_what_versions_and_sites_do_otherwise(tmp_path: Path, backend: str, mpi: str) -> None:
+    """Each of these is a trap of docs/cluster.md."""
+    (tmp_path / "go").touch()
+    more = {"backends": backend, "mpi": "pmi2", "cpus_per_task": "2", "SRUN_CPUS_PER_TASK": "1"}
+    words = ["bash", str(FOLDER / "tier-a.sbatch"), "plan.toml"]
+    done = subprocess.run(words, cwd=tmp_path, env=in_a_job(tmp_path, **more), check=False, timeout=30)
+    assert done.returncode == 4, "the stub measures nothing, which counts more than its status, 0"
+    (line,) = [one for one in (tmp_path / "calls").read_text(encoding="utf-8").splitlines() if "collmark run" in one]
+    assert {
+        "--gpu-bind=none", "--kill-on-bad-exit=1", "--distribution=block", "--export=ALL", "--cpus-per-task=2",
+        "--ntasks=2", "--ntasks-per-node=2", f"--mpi={mpi}",
+    } <= set(line.split())  # fmt: skip
+    assert "SRUN_CPUS_PER_TASK" not in (tmp_path / "variables").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+def test_a_signal_before_there_are_ranks_is_not_lost(tmp_path: Path, number: int) -> None:
+    """The script asks which launch is next, by a step of its own, when the signal comes."""
+    (tmp_path / "results/tier-a-gloo").mkdir(parents=True)
+    words = ["bash", str(FOLDER / "tier-a.sbatch"), "plan.toml"]
+    with subprocess.Popen(words, cwd=tmp_path, env=in_a_job(tmp_path), stdout=subprocess.DEVNULL) as job:
+        calls = tmp_path / "calls"
+        deadline = time.monotonic() + 20
+        while not calls.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        # Of an earlier start of the job: what is new counts.
+        (tmp_path / "results/tier-a-gloo/records.jsonl").write_text("{}\n", encoding="utf-8")
+        job.send_signal(number)
+        (tmp_path / "go").touch()
+        assert job.wait(20)
+    said = calls.read_text(encoding="utf-8")
+    assert "collmark run" not in said
+    assert ("scontrol requeue 7" in said) is (number == signal.SIGUSR1)
 
 
 def test_a_folder_whose_name_a_script_cannot_hold_is_refused() -> None:

@@ -184,4 +184,4 @@ def test_hosts_of_one_name_in_networks_of_their_own_are_told_apart() -> None:
 
 def test_the_quickest_look_at_a_clock_counts() -> None:
     looks = np.array([[0, 10**9 + 400, 1000], [2000, 10**9 + 2050, 2100], [3000, 10**9 + 9000, 90000]])
-    assert offset(looks) == pytest.approx(1.0)
+    assert offset(looks) == 1.0, "the first is 100 ns off"
