@@ -9,7 +9,18 @@ import msgspec
 import pandas as pd
 from matplotlib.figure import Figure
 
-from collmark.analysis.figures import bandwidth, change, contrast, last_rank, launches, prior, residuals, tails, times
+from collmark.analysis.figures import (
+    bandwidth,
+    change,
+    contrast,
+    last_rank,
+    launches,
+    pairs,
+    prior,
+    residuals,
+    tails,
+    times,
+)
 from collmark.core.registry import Registry
 
 
@@ -47,6 +58,7 @@ _ROWS = (
     _row("contrast", contrast, contrast.contrast),
     _row("change", change, change.change),
     _row("launches", launches, launches.launches),
+    _row("pairs", pairs, pairs.pairs),
     _row("tails", tails, tails.tails),
     _row("last-rank", last_rank, last_rank.last_rank),
 )

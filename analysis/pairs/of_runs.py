@@ -88,6 +88,20 @@ def judge(results: Sequence[Results], *, effect: float = EFFECT, nics: int = 0) 
     return found
 
 
+def has_pairs(results: Iterable[Results]) -> bool:
+    """Whether rounds of pairs were measured."""
+    return any(not _is_named(record) for one in results for record in _paired(one.records))
+
+
+def without_pairs(results: Results) -> Results:
+    """Return a run without the records of its pairs."""
+    groups = [record.case.group for record in results.records]
+    if not any(group is not None and group.is_pair for group in groups):
+        return results
+    kept = [record for record, group in zip(results.records, groups, strict=True) if group is None or not group.is_pair]
+    return msgspec.structs.replace(results, records=kept)
+
+
 def _judged(key: Key, swept: Sequence[Record], results: Sequence[Results], layout: Layout, effect: float) -> Judged:
     runs = [[record for record in _paired(one.records) if _key(record) == key] for one in results]
     asked = [[record for record in own if not _is_named(record)] for own in runs]
