@@ -69,8 +69,9 @@ def caption(table: pd.DataFrame) -> str:
     effect = 100 * float(table["effect"].iloc[0])
     counts = sorted(table["contrast_launches"].unique())
     over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    whisker = "one launch: no interval" if counts == [1] else f"whisker: 95 % over {over} launches a side (Welch)"
     return (
-        f"T over T of the first run; whisker: 95 % over {over} launches a side (Welch); {BEYOND}. Band: the smallest "
+        f"T over T of the first run; {whisker}; {BEYOND}. Band: the smallest "
         f"effect of interest, {effect:g} %. Triangle down: slower; up: faster; dot: no evidence of an effect, the "
         "whisker lies in the band; hollow: cannot tell."
     )

@@ -136,9 +136,10 @@ def title(table: pd.DataFrame) -> str:
 def caption(table: pd.DataFrame) -> str:
     """Return what the marks are, and which size scatters most."""
     rows = _several(table)
-    words = "Tile: median of one launch over the geometric mean of all; rows in the order of starting."
     if rows.empty:
-        return words
+        return "Tile: median of one launch over the geometric mean of all."
+    count = int(rows.groupby("panel")["launch"].nunique().max())
+    words = f"Tile: median of one of {count} launches over the geometric mean of all, no interval; rows in their order."
     spread = np.log(rows["seconds"]).groupby([rows["panel"], rows["nbytes"]], sort=False).std().dropna()
     if spread.empty:
         return words

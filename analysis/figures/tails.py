@@ -162,8 +162,8 @@ def caption(repetitions: pd.DataFrame) -> str:
     counts = repetitions.groupby("panel").size()
     least, most = int(counts.min()), int(counts.max())
     number = f"{least}" if least == most else f"{least} to {most}"
-    is_single = len(repetitions["launch"].unique()) == 1
-    lines = "One launch" if is_single else "Thin: one launch; thick: all launches, each of the same weight"
+    launches = repetitions["launch"].nunique()
+    lines = "One launch" if launches == 1 else f"Thin: one launch; thick: all {launches} launches, of the same weight"
     return (
         f"{lines}, {number} repetitions a panel, warm-up cut, each over its launch's median. A percentile is drawn "
         f"where at least {BEYOND} repetitions lie beyond it; no interval. Why it matters: if each of 64 ranks "

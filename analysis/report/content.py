@@ -6,10 +6,12 @@ A section is a function from :class:`collmark.analysis.report.material.Material`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import TypeAlias
 
 import msgspec
+from matplotlib.figure import Figure
 
 from collmark.analysis.figures.marks import Readout
 
@@ -151,6 +153,8 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
         Beside or below each other, as there is room.
     table : str
         Anchor of the table that holds the same numbers.
+    whole : callable
+        Draws all panels on one sheet, for a file of its own.
     is_large : bool
         The one picture of the first screen.
     """
@@ -160,6 +164,7 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     caption: str
     panels: tuple[Panel, ...]
     table: str
+    whole: Callable[[], Figure]
     is_large: bool = False
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 
 from collmark.analysis.figures.index import FIGURES
@@ -40,7 +42,8 @@ def picture(name: str, table: pd.DataFrame, numbers: str, anchor: str = "", most
     title, anchor = f"{said}: {row.title(table)}" if said else row.title(table), anchor or f"figure-{name}"
     titles = list(shown["panel"].unique())
     drawn = []
-    for number, (panel, own) in enumerate(panels(table[table["panel"].isin(titles)])):
+    limiting = table[table["panel"].isin(titles)]
+    for number, (panel, own) in enumerate(panels(limiting)):
         if number == most:
             break
         label = f"{panel}: {title}. The numbers stand in table {numbers}."
@@ -49,4 +52,5 @@ def picture(name: str, table: pd.DataFrame, numbers: str, anchor: str = "", most
     caption = row.caption(table)
     if len(titles) > most:
         caption += f" The first {most} of {len(titles)} panels; the table holds all."
-    return Drawing(anchor=anchor, title=title, caption=caption, panels=tuple(drawn), table=numbers)
+    whole = partial(row.draw, limiting.assign(shown=limiting["panel"].isin(titles[:most])))
+    return Drawing(anchor=anchor, title=title, caption=caption, panels=tuple(drawn), table=numbers, whole=whole)

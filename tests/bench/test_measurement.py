@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import repeat
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,6 +14,7 @@ from tests.bench.scripted import BARRIER, CASE, OVERHEAD, RIGHT, TERMS, WRONG, S
 from collmark.bench import measurement
 from collmark.bench.measurement import STAMP_NBYTES, Measurement, Progress
 from collmark.bench.rotation import LEAST
+from collmark.bench.stamps import Stamps
 from collmark.core.case import Buffers
 from collmark.core.errors import InterruptedRunError, MeasurementError, UnavailableError
 from collmark.core.operation import Estimand
@@ -294,3 +296,28 @@ def test_asynchronous_calls_keep_queueing_and_device_times() -> None:
 
 def test_a_virtual_clock_is_a_simulation() -> None:
     assert measured(ScriptedTeam(repeat(1e-3), clock=Clock.VIRTUAL)).record.simulated
+
+
+@pytest.mark.manner(10)
+def test_nothing_is_told_inside_a_block_of_repetitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who hears of progress may draw: that happens between blocks, and between the clock reads of none."""
+    team, inside, told = ScriptedTeam(repeat(1e-3)), [], []
+    block, once = team.block, team.once
+
+    def watched(call: Callable[..., Stamps]) -> Callable[..., Stamps]:
+        def calling(*words: Any, **named: Any) -> Stamps:  # noqa: ANN401 - as the team has it
+            inside.append(True)
+            try:
+                return call(*words, **named)
+            finally:
+                inside.pop()
+
+        return calling
+
+    monkeypatch.setattr(team, "block", watched(block))
+    monkeypatch.setattr(team, "once", watched(once))
+    monkeypatch.setattr("collmark.bench.measurement.REPORT_SECONDS", 0.0)
+    measured(team, report=lambda _progress: told.append(bool(inside)))
+    assert len(told) > 2
+    assert not any(told)
+    assert len(team.blocks) >= len(told) // 2, "a report behind each block"

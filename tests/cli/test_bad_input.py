@@ -335,6 +335,9 @@ def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
         yield str(path.relative_to(folder)), path.read_bytes() if path.is_file() else b""
 
 
+@pytest.mark.manner(2)
+@pytest.mark.manner(13)
+@pytest.mark.manner(14)
 @pytest.mark.parametrize("name", CASES)
 def test_wrong_use_is_one_line(name: str, cli: Callable[..., Any], place: str, workplace: Path) -> None:
     words, wanted, *rest = CASES[name]

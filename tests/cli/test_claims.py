@@ -148,6 +148,7 @@ def test_all_adds_what_is_out_of_scope(cli: Cli) -> None:
     assert "inference: " in text
 
 
+@pytest.mark.manner(14)
 @pytest.mark.parametrize(
     ("words", "status", "wanted"),
     [

@@ -64,6 +64,7 @@ def test_json_holds_every_case_in_si_units(cli: Cli, measured: str) -> None:
         assert row["verdict"] in ("slower", "cannot tell")
 
 
+@pytest.mark.manner(14)
 @pytest.mark.parametrize(
     ("factor", "words", "status", "said"),
     [
@@ -80,6 +81,7 @@ def test_gate(cli: Cli, measured: str, factor: float, words: tuple[str, ...], st
     assert said in result.err
 
 
+@pytest.mark.manner(14)
 def test_a_gate_that_matched_nothing_fails(cli: Cli, measured: str) -> None:
     copy = copy_of(measured, "copy", status="failed", timing=None)
     result = cli("compare", measured, str(copy), "--gate", "slower-than=5%")

@@ -44,6 +44,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Callable[[Diagnosis], None]:
     return find
 
 
+@pytest.mark.manner(14)
 def test_findings_are_shown_worst_first_and_block(cli: Callable[..., Any], found: Callable[[Diagnosis], None]) -> None:
     found(BAD)
     result = cli("doctor")

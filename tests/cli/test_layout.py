@@ -57,6 +57,8 @@ def row(
     )
 
 
+@pytest.mark.manner(6)
+@pytest.mark.manner(22)
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
 @pytest.mark.parametrize("operation", ["all_reduce", "bidirectional_stream"])
 def test_no_line_is_wider_than_asked_and_nothing_is_lost(width: int, operation: str) -> None:
@@ -85,6 +87,7 @@ def test_a_cell_wider_than_the_line_is_folded_whole(width: int) -> None:
             assert "".join(cell.split()) in text
 
 
+@pytest.mark.manner(22)
 @pytest.mark.parametrize("width", [80, 100, 120])
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
 @pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
@@ -126,6 +129,7 @@ def test_points_stand_above_each_other() -> None:
     assert [line.find(".") for line in lines] == [-1, 3, 3, -1]
 
 
+@pytest.mark.manner(16)
 @given(st.floats(1e-9, 1e6), st.integers(1, 2**40))
 def test_what_is_not_zero_is_not_shown_as_zero(seconds: float, nbytes: int) -> None:
     for text in (figures.microseconds(seconds), figures.gigabytes(nbytes / seconds), figures.percent(seconds)):
@@ -133,6 +137,7 @@ def test_what_is_not_zero_is_not_shown_as_zero(seconds: float, nbytes: int) -> N
     assert figures.microseconds(None) == figures.gigabytes(None) == figures.percent(None) == "-"
 
 
+@pytest.mark.manner(16)
 @given(st.lists(st.floats(1e-6, 1e4), min_size=1, max_size=8))
 def test_unit_never_changes(values: list[float]) -> None:
     rows = [row("all_reduce", 1024, value) for value in values]

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from collmark.cli.application import COMMANDS
 from collmark.cli.console import Terminal, write_error
 from collmark.cli.grammar import EXAMPLES
 
@@ -36,7 +35,8 @@ def collmark(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("words", [[], ["-h"], ["--help"], *([name, "-h"] for name in COMMANDS)], ids=str)
+@pytest.mark.manner(1)
+@pytest.mark.parametrize("words", [[], ["-h"], ["--help"]], ids=str)
 def test_help_starts_with_two_examples(cli: Callable[..., Any], words: list[str]) -> None:
     result = cli(*words)
     title, first, second, blank, usage, *_rest = result.out.splitlines()
@@ -47,6 +47,7 @@ def test_help_starts_with_two_examples(cli: Callable[..., Any], words: list[str]
     assert max(map(len, result.out.splitlines())) <= 100
 
 
+@pytest.mark.manner(14)
 def test_help_names_every_status(cli: Callable[..., Any]) -> None:
     words = " ".join(cli("--help").out.split())
     for status in (0, 1, 2, 3, 4, 70, 130, 143):
@@ -67,6 +68,7 @@ def work_of(*words: str) -> float:
     return min(after - before for before, after in pairwise(marks))
 
 
+@pytest.mark.manner(1)
 def test_help_costs_little_beyond_the_libraries_that_show_it() -> None:
     libraries = work_of(sys.executable, "-c", "import typer, rich.console, rich.panel, rich.table")
     assert work_of(sys.executable, "-m", "collmark", "--help") < 5 * libraries
@@ -84,6 +86,8 @@ def test_examples_use_known_options(cli: Callable[..., Any], path: str) -> None:
         assert all(word in known for word in words if word.startswith("-")), example
 
 
+@pytest.mark.manner(3)
+@pytest.mark.manner(17)
 def test_results_go_to_stdout_and_words_to_stderr(cli: Callable[..., Any]) -> None:
     result = cli(*RUN)
     caption, names, units, *rows = result.out.splitlines()
@@ -116,6 +120,7 @@ def test_results_go_to_stdout_and_words_to_stderr(cli: Callable[..., Any]) -> No
     assert following.startswith("next: collmark ")
 
 
+@pytest.mark.manner(18)
 def test_last_line_is_a_command_that_works(cli: Callable[..., Any]) -> None:
     following = cli(*RUN, "--output", "with a space").err.splitlines()[-1].removeprefix("next: ")
     program, *words = shlex.split(following)
@@ -125,6 +130,7 @@ def test_last_line_is_a_command_that_works(cli: Callable[..., Any]) -> None:
     assert report.stat().st_size > 0
 
 
+@pytest.mark.manner(18)
 def test_incomplete_run_ends_with_the_command_that_resumes_it(cli: Callable[..., Any]) -> None:
     result = cli(*RUN, "--budget", "0.05")
     following = result.err.splitlines()[-1].removeprefix("next: ")
@@ -133,12 +139,14 @@ def test_incomplete_run_ends_with_the_command_that_resumes_it(cli: Callable[...,
     assert cli(*shlex.split(following)[1:]).status == 0
 
 
+@pytest.mark.manner(3)
 def test_quiet_leaves_results_and_warnings(cli: Callable[..., Any]) -> None:
     result = cli(*RUN, "-q")
     assert len(result.out.splitlines()) == 7
     assert result.err.splitlines() == ["SIMULATED: no figure above was measured (a simulation gave these figures)"]
 
 
+@pytest.mark.manner(6)
 @pytest.mark.parametrize("words", READERS[:-1], ids=" ".join)
 @pytest.mark.parametrize("columns", ["", "100", "60"])
 def test_nothing_piped_is_too_wide_or_escaped(
@@ -160,6 +168,7 @@ def test_colour_changes_no_word(cli: Callable[..., Any], measured: str, color: s
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == cli("list", measured, "--color", color).out
 
 
+@pytest.mark.manner(8)
 @pytest.mark.parametrize("words", [["--help"], list(RUN), *READERS], ids=" ".join)
 def test_ascii_is_enough(workplace: Path, measured: str, words: list[str]) -> None:
     del workplace, measured
@@ -178,6 +187,7 @@ def test_json_is_one_object(cli: Callable[..., Any], measured: str, words: list[
     assert isinstance(result.json, dict)
 
 
+@pytest.mark.manner(4)
 @pytest.mark.parametrize(
     ("words", "status"),
     [(["run", "--sizes", "1:2:x0"], 2), (["rnu"], 2), (["export", "nothing"], 2), (["list", "x"], 2)],
@@ -202,6 +212,7 @@ def test_run_as_json_is_a_line_for_each_thing_that_happens(cli: Callable[..., An
     assert (end["event"], end["records"], end["missing"]) == ("end", 8, 0)
 
 
+@pytest.mark.manner(14)
 def test_lost_measurement_says_what_is_kept_and_how_to_resume(cli: Callable[..., Any]) -> None:
     result = cli(*RUN, "--simulate", "dead_rank=1", "--simulate", "dead_after=500", "--json")
     last = result.objects[-1]
@@ -214,6 +225,7 @@ def test_lost_measurement_says_what_is_kept_and_how_to_resume(cli: Callable[...,
     )
 
 
+@pytest.mark.manner(14)
 def test_wrong_result_is_status_1_and_has_no_bandwidth(cli: Callable[..., Any]) -> None:
     result = cli(*RUN, "--simulate", "wrong_rank=1")
     assert result.status == 1
@@ -223,12 +235,14 @@ def test_wrong_result_is_status_1_and_has_no_bandwidth(cli: Callable[..., Any]) 
     assert line.startswith("error: wrong results: all_reduce ")
 
 
+@pytest.mark.manner(15)
 def test_one_launch_says_that_it_has_no_interval(cli: Callable[..., Any]) -> None:
     result = cli("run", *SIMULATED, "--launches", "1")
     assert "one launch: no interval over launches" in " ".join(result.out.split())
     assert re.search(r"\(\d", result.out.splitlines()[-1])
 
 
+@pytest.mark.manner(13)
 def test_fault_of_ours_is_one_line(cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_arguments: object) -> None:
         raise RuntimeError("first\nsec\x1b[2Jond")
@@ -262,6 +276,7 @@ def test_the_last_words_of_a_rank_move_no_cursor(capsys: pytest.CaptureFixture[s
     )
 
 
+@pytest.mark.manner(19)
 def test_plan_is_written_only_where_nothing_is(cli: Callable[..., Any], workplace: Path) -> None:
     assert cli("plan", "--init").status == 0
     template = (workplace / "plan.toml").read_text(encoding="utf-8")
@@ -320,6 +335,7 @@ def test_lines_that_stand_twice_are_one_warning_and_count_once(cli: Callable[...
         assert f"warning: {measured}/records.jsonl:{len(lines) + 1}: the case and launch of line 1 once" in result.err
 
 
+@pytest.mark.manner(22)
 @pytest.mark.parametrize("width", ["80", "100", "120"])
 @pytest.mark.parametrize(
     "words",
@@ -356,6 +372,7 @@ def test_one_is_singular(cli: Callable[..., Any]) -> None:
     assert "1 record: 1 converged" in cli("list", "latest").err
 
 
+@pytest.mark.manner(5)
 def test_record_is_flushed_as_it_happens(workplace: Path) -> None:
     del workplace
     words = [sys.executable, "-m", "collmark", "run", *SIMULATED, "--launches", "500", "--json"]

@@ -67,6 +67,7 @@ def made(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Mac
     return found
 
 
+@pytest.mark.manner(22)
 @pytest.mark.parametrize("made", [1, 2, 12, 48], indirect=True)
 @pytest.mark.parametrize("columns", [80, 100, 120])
 def test_no_line_is_too_wide(cli: Callable[..., Any], made: MachineNoise, columns: int) -> None:

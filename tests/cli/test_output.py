@@ -36,6 +36,7 @@ def test_a_device_that_is_full_says_so_and_stays_a_device() -> None:
     assert full.is_char_device()
 
 
+@pytest.mark.manner(19)
 def test_a_file_is_replaced_only_with_force(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old", encoding="utf-8")

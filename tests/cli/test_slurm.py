@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -220,11 +219,7 @@ def test_a_partition_that_is_not_there() -> None:
 
 
 def test_init_asks_slurm_and_overwrites_nothing(cli: Cli, slurm: SlurmStub) -> None:
-    answers = {"sinfo": NODES, "srun": LISTED, "scontrol": CONFIG}
-    for name, text in answers.items():
-        (slurm.folder / name).write_text(
-            f"#!/bin/sh\nprintf %s {json.dumps(text)!s}\n".replace("\\n", "\n").replace("\\t", "\t")
-        )
+    slurm.answer(sinfo=NODES, srun=LISTED, scontrol=CONFIG)
     assert cli("slurm", "init").status == 2, "site.toml is there"
     done = cli("slurm", "init", "other.toml", "--partition", "cpu")
     assert done.status == 0, done.err

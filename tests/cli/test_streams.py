@@ -21,6 +21,7 @@ def called(words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.manner(3)
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&- <&-"])
 def test_closed_streams_disturb_nothing(redirection: str, tmp_path: Path) -> None:
     assert listed(redirection, tmp_path).returncode == 0

@@ -243,6 +243,7 @@ def test_three_significant_digits(microseconds: float, expected: str) -> None:
     assert units.format_gigabytes_per_second(microseconds * 1e9) == expected
 
 
+@pytest.mark.manner(16)
 @given(st.floats(1e-9, 1e9))
 def test_a_number_is_fixed_point_close_and_never_zero(gigabytes_per_second: float) -> None:
     text = units.format_gigabytes_per_second(gigabytes_per_second * 1e9)

@@ -43,6 +43,7 @@ os.sched_getaffinity = strike
 """
 
 
+@pytest.mark.manner(12)
 @pytest.mark.parametrize("swallowed", [False, True])
 @pytest.mark.parametrize(
     "module",

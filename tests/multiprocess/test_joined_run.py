@@ -178,6 +178,7 @@ def test_mpiexec_ends_ranks_of_different_plans_with_that_status(start: Start) ->
     assert "was started with another plan: sizes 16B (rank 0: 8B)" in program.errors
 
 
+@pytest.mark.manner(10)
 @pytest.mark.parametrize("name", ["torchrun", "mpiexec"])
 def test_a_wrong_word_on_every_rank_is_said_once_and_at_once(start: Start, name: str) -> None:
     program = start(*launcher(name), *collmark("run", *PLAN, "--sizes", "16X", "--into", "joined"))

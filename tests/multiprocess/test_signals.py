@@ -28,6 +28,8 @@ def lines(folder: Path) -> list[bytes]:
     return (only_run(folder).path / "records.jsonl").read_bytes().splitlines()
 
 
+@pytest.mark.manner(12)
+@pytest.mark.manner(14)
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_keeps_what_is_finished_and_says_how_to_go_on(
     start: Start, tmp_path: Path, number: int, status: int
@@ -80,6 +82,7 @@ def test_a_signal_while_ranks_start_ends_the_run_at_once(start: Start, tmp_path:
     assert not lines(tmp_path)
 
 
+@pytest.mark.manner(12)
 def test_a_second_signal_stops_even_where_the_first_is_not_obeyed(start: Start) -> None:
     program = start(*small_run())
     program.wait_for_events("record", 2)

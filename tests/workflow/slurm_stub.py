@@ -84,3 +84,9 @@ class SlurmStub:
         """Let commands fail with these words on stderr."""
         (self.folder / "fails").write_text(" ".join(names))
         (self.folder / "words").write_text(words)
+
+    def answer(self, **texts: str) -> None:
+        """Let commands print a text, whatever they are asked."""
+        for name, text in texts.items():
+            (self.folder / f"{name}.txt").write_text(text)
+            (self.folder / name).write_text(f"#!/bin/sh\ncat '{self.folder / name}.txt'\n")

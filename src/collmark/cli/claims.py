@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collmark.cli import options as opt
+from collmark.cli.completion import claims_or_runs, runs
 from collmark.cli.faults import WRONG
 from collmark.cli.grammar import terminal_of, with_examples
 
@@ -23,11 +24,17 @@ Words = Annotated[
     typer.Argument(
         metavar="ID|RUN",
         help="Ids of claims are explained; all else are runs to judge by: paths, labels or latest.",
+        autocompletion=claims_or_runs,
     ),
 ]
 Runs = Annotated[
     list[str] | None,
-    typer.Option("--run", metavar="RUN", help="A run to judge by, even where a claim has its name; repeatable."),
+    typer.Option(
+        "--run",
+        metavar="RUN",
+        help="A run to judge by, even where a claim has its name; repeatable.",
+        autocompletion=runs,
+    ),
 ]
 UnequalRanks = Annotated[
     bool, typer.Option("--unequal-ranks", help="Compare sides of unlike numbers of ranks too; the finding says so.")

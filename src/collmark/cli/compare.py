@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from collmark.cli import options as opt
+from collmark.cli.completion import runs as complete_runs
 from collmark.cli.faults import WRONG
 from collmark.cli.grammar import terminal_of, with_examples
 
@@ -22,6 +23,7 @@ Runs = Annotated[
     typer.Argument(
         metavar="A B...",
         help="Paths, labels or latest; a folder of runs of one thing is one side. All others are compared with A.",
+        autocompletion=complete_runs,
     ),
 ]
 Baseline = Annotated[

@@ -153,7 +153,7 @@ def _table(rows: Sequence[Comparison], letter: str, effect: float, width: int, p
             align=Align.RIGHT,
         ),
         *place,
-        Column(name=f"time {letter}/A", cells=[_ratio_words(row) for row in rows]),
+        Column(name=f"time {letter}/A, 95 %", cells=[_ratio_words(row) for row in rows]),
         *(axis if width >= WIDE else ()),
         Column(
             name="verdict",

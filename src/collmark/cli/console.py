@@ -15,7 +15,17 @@ from typing import Any, TextIO
 PIPED_WIDTH = 100
 STYLES = {"bold": "1", "muted": "2", "good": "32", "caution": "33", "bad": "31"}
 FOLDING: dict[str, Any] = {"subsequent_indent": "    ", "break_long_words": False, "break_on_hyphens": False}
-PLAIN = (("±", "+-"), ("…", "..."))
+PLAIN = tuple(
+    {
+        "±": "+-",
+        "µ": "u",
+        "\N{GREEK SMALL LETTER ALPHA}": "alpha",
+        "β": "beta",
+        "½": "1/2",
+        "→": "->",
+        "…": "...",
+    }.items()
+)
 
 
 class Terminal:

@@ -111,7 +111,7 @@ def conclude(folder: RunFolder, terminal: Terminal, *, as_json: bool) -> None:
     terminal.out("")
     print_fits(terminal, material.fits, material.skews)
     name = shlex.quote(str(folder.path))
-    terminal.out(f"\n{count_words(material.findings)}: {program()} claims {name}\n")
+    terminal.out(f"\n{count_words(material.findings)}:\n  {program()} claims {name}\n")
     for words in (made.sentences.found, made.sentences.sure, made.sentences.next):
         terminal.out_folded(words)
     terminal.say_whole(f"report: {path}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collmark.cli import options as opt
+from collmark.cli.completion import runs
 from collmark.cli.grammar import terminal_of, with_examples
 from collmark.cli.output import STDOUT, check_free, write_whole
 from collmark.core.errors import UsageError
@@ -21,7 +22,7 @@ with_examples("collmark export", "collmark export latest --format csv", "collmar
 
 def export(
     context: typer.Context,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A path, a label or latest.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A path, a label or latest.", autocompletion=runs)],
     format_: Annotated[str | None, typer.Option("--format", metavar="csv|parquet", help="csv by default.")] = None,
     file: Annotated[
         str | None,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from collmark.cli import options as opt
+from collmark.cli.completion import runs
 from collmark.cli.grammar import terminal_of, with_examples
 
 with_examples("collmark fit", "collmark fit latest", "collmark fit two four six eight --predict 1M@16")
@@ -16,7 +17,8 @@ with_examples("collmark fit", "collmark fit latest", "collmark fit two four six 
 def fit(
     context: typer.Context,
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN...", help="Paths, labels or latest (the default).")
+        list[str] | None,
+        typer.Argument(metavar="RUN...", help="Paths, labels or latest (the default).", autocompletion=runs),
     ] = None,
     expect: opt.Expect = None,
     include_unstable: opt.IncludeUnstable = False,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collmark.cli import options as opt
+from collmark.cli.completion import among, operations
+from collmark.cli.completion import runs as complete_runs
 from collmark.cli.grammar import terminal_of, with_examples
 
 if TYPE_CHECKING:
@@ -22,9 +24,16 @@ with_examples("collmark history", "collmark history", "collmark history nightly-
 
 Runs = Annotated[
     list[str] | None,
-    typer.Argument(metavar="RUN...", help="Paths or labels; all runs of the results folder where none is named."),
+    typer.Argument(
+        metavar="RUN...",
+        help="Paths or labels; all runs of the results folder where none is named.",
+        autocompletion=complete_runs,
+    ),
 ]
-Operation = Annotated[str | None, typer.Option("--operation", metavar="NAME", help="Cases of this operation only.")]
+Operation = Annotated[
+    str | None,
+    typer.Option("--operation", metavar="NAME", help="Cases of this operation only.", autocompletion=among(operations)),
+]
 Each = Annotated[bool, typer.Option("--each", help="A row for each run of each case.")]
 
 

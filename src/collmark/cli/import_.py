@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collmark.cli import options as opt
+from collmark.cli.completion import among, backends, dtypes, operations
 from collmark.cli.faults import DONE, error_object, status_of
 from collmark.cli.grammar import terminal_of, with_examples
 from collmark.core.errors import CollmarkError, UsageError, VerificationError
@@ -30,6 +31,19 @@ with_examples(
 NAMED = 5
 """Lines of one kind that are named; --verbose names all."""
 
+Operation = Annotated[
+    str | None,
+    typer.Option("--operation", metavar="NAME", help="The operation, likewise.", autocompletion=among(operations)),
+]
+Dtype = Annotated[
+    str | None,
+    typer.Option("--dtype", metavar="NAME", help="The element type, likewise.", autocompletion=among(dtypes)),
+]
+Backend = Annotated[
+    str | None,
+    typer.Option("--backend", metavar="NAME", help="What moved the bytes, likewise.", autocompletion=among(backends)),
+]
+
 
 def import_logs(
     context: typer.Context,
@@ -44,16 +58,12 @@ def import_logs(
             "--tier", metavar="TIER", help="Slowest link between the ranks: nvlink, rdma:infiniband, tcp, ..."
         ),
     ] = None,
-    operation: Annotated[
-        str | None, typer.Option("--operation", metavar="NAME", help="The operation, likewise.")
-    ] = None,
-    dtype: Annotated[str | None, typer.Option("--dtype", metavar="NAME", help="The element type, likewise.")] = None,
+    operation: Operation = None,
+    dtype: Dtype = None,
     device: Annotated[
         str | None, typer.Option("--device", metavar="cpu|cuda", help="Where the buffers lie, likewise.")
     ] = None,
-    backend: Annotated[
-        str | None, typer.Option("--backend", metavar="NAME", help="What moved the bytes, likewise.")
-    ] = None,
+    backend: Backend = None,
     as_launches: Annotated[
         bool, typer.Option("--as-launches", help="Several figures of one case are its launches: one run of all logs.")
     ] = False,

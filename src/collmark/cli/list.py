@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collmark.cli import options as opt
+from collmark.cli.completion import runs
 from collmark.cli.console import Terminal
 from collmark.cli.grammar import terminal_of, with_examples
 from collmark.core.numeral import counted
@@ -24,7 +25,10 @@ with_examples("collmark list", "collmark list", "collmark list latest")
 
 def list_runs(
     context: typer.Context,
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="A path, a label or latest: show its table.")] = None,
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="A path, a label or latest: show its table.", autocompletion=runs),
+    ] = None,
     output: opt.Output = None,
     as_json: opt.AsJson = False,
 ) -> None:

@@ -10,10 +10,13 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typer.core import TyperGroup
+
     from collmark.cli.application import app
     from collmark.cli.console import Terminal
 
@@ -106,15 +109,25 @@ def _check_letters(words: list[str]) -> None:
             raise UsageError(f"argument {excerpt(word)!r}: must be UTF-8 text") from error
 
 
-def _dispatch(words: list[str], terminal: Terminal, waiting: bool) -> int:
+@cache
+def _program() -> TyperGroup:
+    """Return the commands, which typer reads from the signatures of functions: once, as often as main is called."""
+    from typer.core import TyperGroup
     from typer.main import get_command
 
     from collmark.cli.application import app
 
+    built = get_command(app)
+    assert isinstance(built, TyperGroup)
+    return built
+
+
+def _dispatch(words: list[str], terminal: Terminal, waiting: bool) -> int:
+    program = _program()
     if waiting:
         sys.stderr.write(ERASE)
         sys.stderr.flush()
-    result = get_command(app).main(args=words, prog_name="collmark", standalone_mode=False, obj=terminal)
+    result = program.main(args=words, prog_name="collmark", standalone_mode=False, obj=terminal)
     sys.stdout.flush()
     if result == 128 + signal.SIGINT:
         raise KeyboardInterrupt  # of which typer has made a status

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from collmark.cli.completion import among, backends, dtypes, operations, reductions, runs
+from collmark.core.case import Binding, Buffers, Cadence, Form, InPlace, Scheduling, ThreadLevel
 from collmark.core.errors import UsageError
 
 
@@ -28,7 +30,12 @@ PlanFile = Annotated[
 ]
 Operations = Annotated[
     list[str] | None,
-    typer.Option("--operation", metavar="NAMES", help="Operations, as all_reduce,all_to_all; repeatable."),
+    typer.Option(
+        "--operation",
+        metavar="NAMES",
+        help="Operations, as all_reduce,all_to_all; repeatable.",
+        autocompletion=among(operations),
+    ),
 ]
 Sizes = Annotated[
     str | None,
@@ -40,11 +47,16 @@ Sizes = Annotated[
     ),
 ]
 Dtypes = Annotated[
-    list[str] | None, typer.Option("--dtype", metavar="NAMES", help="Element types, as float32,bfloat16.")
+    list[str] | None,
+    typer.Option("--dtype", metavar="NAMES", help="Element types, as float32,bfloat16.", autocompletion=among(dtypes)),
 ]
-Reductions = Annotated[list[str] | None, typer.Option("--reduction", metavar="NAMES", help="Reductions, as sum,max.")]
+Reductions = Annotated[
+    list[str] | None,
+    typer.Option("--reduction", metavar="NAMES", help="Reductions, as sum,max.", autocompletion=among(reductions)),
+]
 Backends = Annotated[
-    list[str] | None, typer.Option("--backend", metavar="NAMES", help="What moves the bytes, as gloo.")
+    list[str] | None,
+    typer.Option("--backend", metavar="NAMES", help="What moves the bytes, as gloo.", autocompletion=among(backends)),
 ]
 Ranks = Annotated[
     str | None, typer.Option("--ranks", metavar="N", help="Local ranks: as many as cores, at most 8; for nccl as GPUs.")
@@ -67,24 +79,58 @@ Timeout = Annotated[
     str | None, typer.Option("--timeout", metavar="TIME", help="Silence after which a rank is given up (30 s).")
 ]
 SchedulingClass = Annotated[
-    str | None, typer.Option("--scheduling", metavar="other|fifo", help="Scheduling class of the ranks.")
+    str | None,
+    typer.Option(
+        "--scheduling",
+        metavar="other|fifo",
+        help="Scheduling class of the ranks.",
+        autocompletion=among(lambda: Scheduling),
+    ),
 ]
-Bind = Annotated[str | None, typer.Option("--bind", metavar="none|cores", help="Give each rank a share of the cores.")]
+Bind = Annotated[
+    str | None,
+    typer.Option(
+        "--bind",
+        metavar="none|cores",
+        help="Give each rank a share of the cores.",
+        autocompletion=among(lambda: Binding),
+    ),
+]
 Cadences = Annotated[
-    list[str] | None, typer.Option("--cadence", metavar="NAMES", help="How calls follow: isolated,streaming.")
+    list[str] | None,
+    typer.Option(
+        "--cadence",
+        metavar="NAMES",
+        help="How calls follow: isolated,streaming.",
+        autocompletion=among(lambda: Cadence),
+    ),
 ]
 Temperatures = Annotated[
-    list[str] | None, typer.Option("--buffers", metavar="NAMES", help="Buffer temperature: same,rotated.")
+    list[str] | None,
+    typer.Option(
+        "--buffers", metavar="NAMES", help="Buffer temperature: same,rotated.", autocompletion=among(lambda: Buffers)
+    ),
 ]
 InPlaces = Annotated[
-    list[str] | None, typer.Option("--in-place", metavar="no|yes", help="One buffer or two, where a call can do both.")
+    list[str] | None,
+    typer.Option(
+        "--in-place",
+        metavar="no|yes",
+        help="One buffer or two, where a call can do both.",
+        autocompletion=among(lambda: InPlace),
+    ),
 ]
 Batch = Annotated[
     str | None, typer.Option("--batch", metavar="N", help="Most calls between clock reads in streaming cadence (20).")
 ]
 Forms = Annotated[
     list[str] | None,
-    typer.Option("--form", metavar="NAMES", help="How MPI is called: blocking,persistent,nonblocking."),
+    typer.Option(
+        "--form",
+        metavar="NAMES",
+        help="How MPI is called: blocking,persistent,nonblocking.",
+        autocompletion=among(lambda: Form),
+    ),
 ]
 MpiLibrary = Annotated[
     str | None,
@@ -92,7 +138,12 @@ MpiLibrary = Annotated[
 ]
 Threads = Annotated[
     str | None,
-    typer.Option("--thread-level", metavar="LEVEL", help="Of MPI: single, funneled (the default), ... multiple."),
+    typer.Option(
+        "--thread-level",
+        metavar="LEVEL",
+        help="Of MPI: single, funneled (the default), ... multiple.",
+        autocompletion=among(lambda: ThreadLevel),
+    ),
 ]
 Messages = Annotated[
     str | None, typer.Option("--messages", metavar="N", help="Most messages in flight per call of a stream (64).")
@@ -152,7 +203,8 @@ Launch = Annotated[
     typer.Option("--launch", metavar="N", min=1, help="With --into: be launch N, and measure what it still lacks."),
 ]
 Resume = Annotated[
-    str | None, typer.Option("--resume", metavar="RUN", help="Measure only what is missing in this run.")
+    str | None,
+    typer.Option("--resume", metavar="RUN", help="Measure only what is missing in this run.", autocompletion=runs),
 ]
 Prior = Annotated[
     str | None,

@@ -26,6 +26,13 @@ with_examples(
     "collmark plan plan.toml --operation all_to_all --ranks 8",
 )
 
+Init = Annotated[
+    bool, typer.Option("--init", help=f"Write a commented plan to PLAN.toml ({DEFAULT_FILE}; - is stdout).")
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Show each value and where it comes from, instead of the cases.")
+]
+
 
 def plan(
     context: typer.Context,
@@ -56,10 +63,9 @@ def plan(
     seed: opt.Seed = None,
     samples: opt.Samples = None,
     simulate: opt.Simulate = None,
-    init: Annotated[
-        bool, typer.Option("--init", help=f"Write a commented plan to PLAN.toml ({DEFAULT_FILE}; - is stdout).")
-    ] = False,
+    init: Init = False,
     force: Annotated[bool, typer.Option("--force", help="With --init: overwrite.")] = False,
+    explain: Explain = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Show the cases of a plan, their bytes and an upper bound of the time; nothing is started."""
@@ -73,13 +79,36 @@ def plan(
         _write_template(plan or DEFAULT_FILE, terminal, force=force, as_json=as_json)
         return
 
-    from collmark.workflow.planning import make_plan, preview, read_ranks
+    file = None if plan is None else Path(plan)
+    if explain:
+        _explain(file, given, ranks, terminal, as_json=as_json)
+        return
 
-    found = preview(make_plan(None if plan is None else Path(plan), given), read_ranks(ranks))
+    from collmark.workflow.planning import make_plan, preview, ranks_of
+    from collmark.workflow.settings import read_settings
+
+    settings = read_settings()
+    made = make_plan(file, given, settings)
+    found = preview(made, ranks_of(ranks, made, settings))
     if as_json:
         _print_json(found, terminal)
     else:
         _print_table(found, terminal)
+
+
+def _explain(
+    file: Path | None, given: dict[str, list[str]], ranks: str | None, terminal: Terminal, *, as_json: bool
+) -> None:
+    from collmark.cli.explain import print_explained
+    from collmark.workflow.explaining import explain
+
+    rows = explain(file, given, ranks)
+    if as_json:
+        import msgspec
+
+        terminal.emit({"settings": msgspec.to_builtins(rows)})
+    else:
+        print_explained(terminal, rows)
 
 
 def _write_template(name: str, terminal: Terminal, *, force: bool, as_json: bool) -> None:

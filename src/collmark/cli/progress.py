@@ -142,7 +142,7 @@ class Narrator:
         self.course = Course(kept)
         self._terminal = terminal
         self._redraws = redraws
-        self._period = TICK if redraws and not is_rank else HEARTBEAT
+        self._ticks = redraws and not is_rank
         self._display = Display(terminal)
         self._drawn_at = self._said_at = time.monotonic()
         self._over = threading.Event()
@@ -221,12 +221,21 @@ class Narrator:
         self._say("; ".join(part for part in parts if part))
 
     def _keep_talking(self) -> None:
-        while not self._over.wait(self._period):
+        while not self._over.wait(self._pause()):
             with self._lock:
                 if self._redraws:
                     self._draw(force=False)
                 elif time.monotonic() - self._said_at >= HEARTBEAT:
                     self._beat()
+
+    def _pause(self) -> float:
+        """Return the seconds until something may have to be said: where lines are, a whole heartbeat behind the last.
+
+        Looking once a heartbeat would leave up to two of them between two words.
+        """
+        if self._ticks:
+            return TICK
+        return HEARTBEAT if self._redraws else max(0.0, self._said_at + HEARTBEAT - time.monotonic())
 
     def _draw(self, *, force: bool) -> None:
         now = time.monotonic()

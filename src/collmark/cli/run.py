@@ -97,14 +97,17 @@ def _joined() -> Joined | None:
 def _prepare(
     file: str | None, given: dict[str, list[str]], ranks: str | None, joined: Joined | None, *, oversubscribe: bool
 ) -> Prepared:
-    from collmark.workflow.planning import make_plan, read_ranks
+    from collmark.workflow.planning import make_plan, ranks_of, read_ranks
     from collmark.workflow.prepare import prepare
     from collmark.workflow.run import check_joined_launches
+    from collmark.workflow.settings import read_settings
 
-    plan = make_plan(None if file is None else Path(file), given)
+    settings = read_settings()
+    plan = make_plan(None if file is None else Path(file), given, settings)
     if joined is not None:
         plan = check_joined_launches(plan, joined, asked="--launches" in given)
-    return prepare(plan, ranks=read_ranks(ranks), oversubscribe=oversubscribe, joined=joined)
+        return prepare(plan, ranks=read_ranks(ranks), oversubscribe=oversubscribe, joined=joined)
+    return prepare(plan, ranks=ranks_of(ranks, plan, settings), oversubscribe=oversubscribe, joined=None)
 
 
 def said_once(error: UsageError | UnavailableError, joined: Joined | None) -> Exception:

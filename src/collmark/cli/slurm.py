@@ -31,7 +31,11 @@ Allocations = Annotated[
 
 with_examples("collmark slurm", "collmark slurm init site.toml", "collmark slurm submit plan.toml --profile site.toml")
 with_examples("collmark slurm init", "collmark slurm init", "collmark slurm init gpu.toml --partition gpu")
-with_examples("collmark slurm render", "collmark slurm render plan.toml --output results/ndr")
+with_examples(
+    "collmark slurm render",
+    "collmark slurm render plan.toml --output results/ndr",
+    "collmark slurm render --profile gpu.toml --allocations 3",
+)
 with_examples(
     "collmark slurm submit",
     "collmark slurm submit plan.toml --dry-run",
@@ -78,10 +82,11 @@ def render(
 ) -> None:
     """Write the job scripts of a plan, to be looked at, changed and submitted by hand."""
     from collmark.workflow.planning import make_plan
+    from collmark.workflow.settings import read_settings
     from collmark.workflow.slurm_jobs import lay_jobs, write_scripts
 
     terminal = terminal_of(context)
-    made = make_plan(None if plan is None else Path(plan), {})
+    made = make_plan(None if plan is None else Path(plan), {}, read_settings())
     laid = lay_jobs(made, _profile(profile), results_of(output), allocations=allocations)
     _tell(terminal, laid)
     paths = [str(path) for path in write_scripts(laid)]
@@ -127,12 +132,13 @@ def submit(
 ) -> None:
     """Submit what a plan wants and the results folder lacks: a job for each placement, and one that reports."""
     from collmark.workflow.planning import make_plan
+    from collmark.workflow.settings import read_settings
     from collmark.workflow.slurm_jobs import lay_jobs
     from collmark.workflow.slurm_submit import submit_jobs
 
     terminal = terminal_of(context)
     given = opt.given(context.params, opt.PLAN_OPTIONS)
-    made = make_plan(None if plan is None else Path(plan), given)
+    made = make_plan(None if plan is None else Path(plan), given, read_settings())
     laid = lay_jobs(made, _profile(profile), results_of(output), allocations=allocations)
     _tell(terminal, laid)
     if dry_run:

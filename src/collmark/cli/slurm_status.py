@@ -26,9 +26,13 @@ Folder = Annotated[
 ]
 
 with_examples("collmark slurm status", "collmark slurm status", "collmark slurm status results/ndr --watch")
-with_examples("collmark slurm collect", "collmark slurm collect results/ndr")
-with_examples("collmark slurm cancel", "collmark slurm cancel results/ndr")
-with_examples("collmark slurm next", "collmark slurm next results/ndr/tier-a-nccl --launches 5")
+with_examples("collmark slurm collect", "collmark slurm collect", "collmark slurm collect results/ndr")
+with_examples("collmark slurm cancel", "collmark slurm cancel", "collmark slurm cancel results/ndr")
+with_examples(
+    "collmark slurm next",
+    "collmark slurm next results/ndr/tier-a-nccl --launches 5",
+    "collmark slurm next results/ndr/tier-b-nccl --launches 5 --json",
+)
 
 
 def results_of(name: str | None) -> Path:
@@ -155,8 +159,13 @@ def next_launch(
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder.")],
     launches: Annotated[int, typer.Option("--launches", metavar="N", min=1, help="That the run is to have.")],
+    as_json: opt.AsJson = False,
 ) -> None:
     """Print the first launch of a run that lacks a case, 0 where N launches have all: what job scripts go by."""
     from collmark.workflow.slurm_status import missing_launches
 
-    terminal_of(context).out(str(next(iter(missing_launches(Path(run), launches)), 0)))
+    terminal, launch = terminal_of(context), next(iter(missing_launches(Path(run), launches)), 0)
+    if as_json:
+        terminal.emit({"launch": launch})
+    else:
+        terminal.out(str(launch))

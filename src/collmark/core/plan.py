@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from collmark.core.numeral import counted, shown
 from collmark.core.operation_table import OPERATIONS
 from collmark.core.placement import Placement, count_nodes
 from collmark.core.plan_field import AUTO, FIELDS, unknown_names
+from collmark.core.plan_file import read_table
 from collmark.core.reduction import REDUCTIONS
 from collmark.core.registry import Registry
 from collmark.core.traffic import DEFAULT_TRAFFIC, with_digests
@@ -203,8 +203,15 @@ def _nodelist_faults(placement: Placement) -> list[str]:
     return [] if placement.label else [f"{start}: give it a label, by which these nodes are told from others"]
 
 
-def load_plan(path: Path) -> Plan:
+def load_plan(path: Path, under: Mapping[str, Any] | None = None) -> Plan:
     """Read and check a plan file: TOML, or a JSON object of the same keys, as jobs are given theirs.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    under : mapping or None
+        Values of the fields that the file leaves out, where they are not the defaults.
 
     Raises
     ------
@@ -214,14 +221,7 @@ def load_plan(path: Path) -> Plan:
         If the file cannot be read.
     """
     where = f"plan {short_path(path)}"
-    try:
-        text = path.read_text(encoding="utf-8")
-        table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{where}: {_reason(error)}; collmark plan --init writes one to start from") from error
-    if not isinstance(table, dict):
-        raise UsageError(f"{where}: must be a table of a plan's keys; collmark plan --init writes one to start from")
-    plan, problems = _read(table)
+    plan, problems = _read(read_table(path), under or {})
     try:
         check_plan(plan)
         plan = with_matrices(plan, path.parent)
@@ -247,29 +247,17 @@ def with_matrices(plan: Plan, folder: Path) -> Plan:
     return msgspec.structs.replace(plan, traffic=traffic, matrices=read | kept)
 
 
-def _reason(error: Exception) -> str:
-    """Return why a file cannot be read as TOML."""
-    match error:
-        case OSError():
-            return str(error.strerror)
-        case RecursionError():
-            return "tables or lists nested too deeply"
-        case UnicodeDecodeError() | tomllib.TOMLDecodeError() | json.JSONDecodeError():
-            return str(error)
-    return "a number has thousands of digits"
-
-
 def plan_from_table(table: dict[str, Any]) -> Plan:
     """Turn a TOML table into a plan; values may be written as in options (``"2 min"``, ``"5%"``, lists of sizes)."""
-    plan, problems = _read(table)
+    plan, problems = _read(table, {})
     if problems:
         raise PlanError(problems)
     return plan
 
 
-def _read(table: dict[str, Any]) -> tuple[Plan, list[str]]:
-    """Return the plan as far as it can be read, with defaults for the rest, and everything that is wrong."""
-    values: dict[str, Any] = {}
+def _read(table: dict[str, Any], under: Mapping[str, Any]) -> tuple[Plan, list[str]]:
+    """Return the plan as far as it can be read, with what lies under it for the rest, and everything that is wrong."""
+    values: dict[str, Any] = dict(under)
     problems: list[str] = []
     for key, written in table.items():
         value, found = _read_field(key, written)

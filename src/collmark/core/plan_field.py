@@ -16,6 +16,7 @@ from collmark.core.errors import UnknownNameError, UsageError
 from collmark.core.grouping import check_arrangement
 from collmark.core.numeral import parse_number, parse_whole, shown
 from collmark.core.operation_table import OPERATIONS
+from collmark.core.placement import MOST_RANKS
 from collmark.core.reduction import REDUCTIONS
 from collmark.core.registry import Registry
 from collmark.core.sweep import parse_sweep
@@ -213,6 +214,9 @@ def _checked(convert: Callable[[object], str], check: Callable[[str], object]) -
     return PlanField(convert=convert, faults=faults)
 
 
+TEXT_FIELD = _checked(_text, lambda _text: None)
+"""Text that is taken as it is."""
+
 FIELDS: dict[str, PlanField] = {
     "operations": _axis(OPERATIONS),
     "sizes": _checked(_sizes, parse_sweep),
@@ -228,7 +232,7 @@ FIELDS: dict[str, PlanField] = {
     "buffers": _choices(Buffers, "buffer temperature"),
     "in_place": _choices(InPlace, "choice of in place", least=0),
     "forms": _choices(Form, "form"),
-    "mpi_library": _checked(_text, lambda _text: None),
+    "mpi_library": TEXT_FIELD,
     "thread_level": _choice(ThreadLevel, "thread level"),
     "groups": PlanField(convert=_names, faults=_arrangement_faults),
     "messages": _within(_whole, lambda number: 1 <= number <= 1024, "a whole number in 1 to 1024"),
@@ -244,3 +248,6 @@ FIELDS: dict[str, PlanField] = {
     "binding": _choice(Binding, "binding"),
 }
 """Every field of a plan but placements and simulation, which are tables of their own."""
+
+RANKS_FIELD = _within(_whole, lambda ranks: 1 <= ranks <= MOST_RANKS, f"a whole number in 1 to {MOST_RANKS}")
+"""Local ranks, which are no field of a plan: they become its placement."""

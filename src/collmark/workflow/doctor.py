@@ -20,8 +20,9 @@ from collmark.core.doctor.table import diagnose
 from collmark.core.errors import MeasurementError, UnavailableError, UsageError
 from collmark.core.placement import Placement
 from collmark.workflow.interruption import StopSignals
-from collmark.workflow.planning import make_plan, read_ranks
+from collmark.workflow.planning import make_plan, ranks_of, read_ranks
 from collmark.workflow.prepare import MOST_LOCAL_RANKS, SIMULATED, default_ranks, with_mpi_library
+from collmark.workflow.settings import read_settings
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +120,9 @@ def examination_of(given: Mapping[str, list[str]], ranks: str | None, joined: Jo
     UsageError
         If the options make no sense.
     """
-    plan, asked = make_plan(None, given), read_ranks(ranks)
+    settings = read_settings()
+    plan = make_plan(None, given, settings)
+    asked = ranks_of(ranks, plan, settings) if joined is None else read_ranks(ranks)
     if len(plan.backends) > 1:
         raise UsageError(f"--backend {','.join(plan.backends)}: one backend is examined at a time")
     (backend,) = plan.backends

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 from collmark.core.errors import CollmarkError, UsageError, excerpt, nearest, short_path
 from collmark.core.record import Run
 from collmark.core.store import LATEST, RUN_FILE, RunFolder
+from collmark.workflow.settings import RESULTS, read_settings
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -21,8 +21,9 @@ class UnreadableRunWarning(UserWarning):
 
 
 def results_root(output: Path | None = None) -> Path:
-    """Return the folder that holds runs: --output, else COLLMARK_RESULTS, else ./results."""
-    return output or Path(os.environ.get("COLLMARK_RESULTS") or "results")
+    """Return the folder that holds runs: --output, else what is set as ``results``, else ./results."""
+    setting = None if output else read_settings().get(RESULTS)
+    return output or Path("results" if setting is None else setting.value)
 
 
 def new_run_path(output: Path | None, label: str) -> Path:

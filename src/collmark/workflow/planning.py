@@ -14,14 +14,16 @@ from collmark.bench.simulation.spec import read_simulation
 from collmark.core.case import Case
 from collmark.core.errors import PlanError, UnknownNameError, UsageError, short_path
 from collmark.core.expansion import expand
-from collmark.core.numeral import counted, parse_whole, shown
+from collmark.core.numeral import counted, shown
 from collmark.core.operation_table import OPERATIONS
-from collmark.core.placement import MOST_RANKS, Placement
+from collmark.core.placement import Placement
 from collmark.core.plan import Plan, check_plan, load_plan, with_matrices
-from collmark.core.plan_field import FIELDS, unknown_names
+from collmark.core.plan_field import FIELDS, RANKS_FIELD, unknown_names
+from collmark.core.plan_file import read_table
 from collmark.workflow.bound import most_seconds
 from collmark.workflow.prepare import SIMULATED, check_planted, default_ranks
 from collmark.workflow.run import grouped
+from collmark.workflow.settings import RANKS, Settings, values_of_plan
 
 
 class Knob(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,8 +75,8 @@ KNOBS = (
 SIMULATE = "--simulate"
 
 
-def make_plan(file: Path | None, given: Mapping[str, Sequence[str]]) -> Plan:
-    """Return the plan of a file, or the default one, with options laid over it.
+def make_plan(file: Path | None, given: Mapping[str, Sequence[str]], settings: Settings | None = None) -> Plan:
+    """Return the plan of a file, or the default one, with options laid over it and what is set under it.
 
     Parameters
     ----------
@@ -82,13 +84,16 @@ def make_plan(file: Path | None, given: Mapping[str, Sequence[str]]) -> Plan:
         A plan in TOML.
     given : mapping of str to sequence of str
         The texts of each option that was used, by the option's name.
+    settings : mapping or None
+        What variables and files set: :func:`collmark.workflow.settings.read_settings`.
 
     Raises
     ------
     PlanError
         Naming everything that is wrong with the options.
     """
-    plan = Plan() if file is None else load_plan(file)
+    under = values_of_plan(settings or {})
+    plan = Plan(**under) if file is None else load_plan(file, under)
     changes: dict[str, Any] = {}
     problems: list[str] = []
     for knob in KNOBS:
@@ -104,20 +109,29 @@ def make_plan(file: Path | None, given: Mapping[str, Sequence[str]]) -> Plan:
             plan = with_matrices(plan, Path())
         except UsageError as error:
             problems.append(_said_of("--traffic", error))
-        problems += _problems_with_backends(plan, given, "" if file is None else f"plan {short_path(file)}: ")
+        problems += _problems_with_backends(plan, given, sources(file, given, settings or {}))
     if problems:
         raise PlanError(problems)
     return plan
 
 
-def _problems_with_backends(plan: Plan, given: Mapping[str, Sequence[str]], file: str) -> list[str]:
+def sources(file: Path | None, given: Mapping[str, Sequence[str]], settings: Settings) -> dict[str, str]:
+    """Return where each key that is not the default comes from: an option, the plan file, a variable or a file."""
+    of_file = {} if file is None else dict.fromkeys(read_table(file), f"plan {short_path(file)}")
+    of_options = {knob.field: knob.option for knob in KNOBS if given.get(knob.option)}
+    return {key: setting.source for key, setting in settings.items()} | of_file | of_options
+
+
+def _problems_with_backends(plan: Plan, given: Mapping[str, Sequence[str]], source: Mapping[str, str]) -> list[str]:
     """Return what is wrong with those parts of a plan that only backends understand."""
-    where = "--backend" if "--backend" in given else f"{file}backends"
+    where = source.get("backends", "")
+    where = f"{where}: backends" if where.startswith("plan ") or where.endswith(".toml") else where
     problems = [f"{where}: {fault}" for fault in unknown_names(plan.backends, BACKENDS)]
     try:
         read_simulation(plan.simulation)
     except PlanError as error:
-        problems += error.problems if SIMULATE in given else [f"{file}{problem}" for problem in error.problems]
+        file = "" if SIMULATE in given else f"{source['simulation']}: "
+        problems += [f"{file}{problem}" for problem in error.problems]
     if SIMULATE in given and SIMULATED not in plan.backends:
         problems.append(f"{SIMULATE}: no backend is simulated; add --backend {SIMULATED}")
     return problems
@@ -153,13 +167,17 @@ def read_ranks(text: str | None) -> int | None:
     """
     if text is None:
         return None
-    try:
-        ranks = parse_whole(text)
-    except UsageError as error:
-        raise UsageError(f"--ranks {error}, at least 1") from error
-    if not 1 <= ranks <= MOST_RANKS:
-        raise UsageError(f"--ranks {shown(text)}: must be a whole number in 1 to {MOST_RANKS}")
-    return ranks
+    ranks, faults = RANKS_FIELD.read(text)
+    if faults:
+        raise UsageError(f"--ranks {faults[0]}")
+    return int(ranks)
+
+
+def ranks_of(text: str | None, plan: Plan, settings: Settings) -> int | None:
+    """Return the number of local ranks that the option asks for, or that is set where the plan places none."""
+    if text is None and RANKS in settings and not plan.placements:
+        return int(settings[RANKS].value)
+    return read_ranks(text)
 
 
 def placement_words(placement: Placement) -> str:

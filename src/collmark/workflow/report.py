@@ -11,6 +11,7 @@ from collmark.analysis.claims.judge import judge
 from collmark.analysis.claims.table import load_table
 from collmark.analysis.costs.nccl_tuning import system_of
 from collmark.analysis.expected.system import named_systems
+from collmark.analysis.figures.plate import plate
 from collmark.analysis.report.content import Drawing
 from collmark.analysis.report.index import sections_of
 from collmark.analysis.report.material import Material, gather
@@ -133,6 +134,16 @@ def report_of(material: Material, kind: Format) -> Report:
         sections=tuple(section.anchor for section in sections),
         pictures=tuple(pictures),
     )
+
+
+def figures_of(material: Material) -> dict[str, bytes]:
+    """Return every picture of the report as files for a slide or a paper, SVG and PNG, by name."""
+    drawn = [block for section in sections_of(material) for block in section.blocks if isinstance(block, Drawing)]
+    return {
+        f"{one.anchor}{suffix}": data
+        for one in drawn
+        for suffix, data in plate(one.whole(), one.anchor, one.title, one.caption).items()
+    }
 
 
 def default_file(results: Sequence[Results]) -> Path:

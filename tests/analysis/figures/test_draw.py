@@ -37,6 +37,7 @@ def test_declared_columns_are_enough(name: str, tables: dict[str, pd.DataFrame])
     assert row.caption(table)
 
 
+@pytest.mark.manner(30)
 @pytest.mark.parametrize("name", FIGURES)
 def test_equal_tables_give_equal_bytes(name: str, tables: dict[str, pd.DataFrame]) -> None:
     first, second = (FIGURES[name].draw(tables[name].copy()) for _ in range(2))
@@ -80,6 +81,7 @@ def test_tables_without_rows_say_so() -> None:
         assert "<svg" in to_svg(row.draw(empty), name, row.title(empty))
 
 
+@pytest.mark.manner(28)
 @pytest.mark.parametrize("name", CURVES)
 def test_panels_share_limits_shown_or_not(name: str) -> None:
     table = drawn_of(ordinary())
@@ -90,6 +92,7 @@ def test_panels_share_limits_shown_or_not(name: str) -> None:
     assert len(found) == 1
 
 
+@pytest.mark.manner(28)
 @pytest.mark.parametrize("name", CURVES)
 def test_no_line_joins_measured_points(name: str) -> None:
     # Two sizes have no fit: there are points, and nothing to draw a line from.
@@ -102,6 +105,7 @@ def test_no_line_joins_measured_points(name: str) -> None:
     assert axes.collections
 
 
+@pytest.mark.manner(28)
 @pytest.mark.parametrize("name", CURVES)
 def test_one_is_in_view_on_axes_of_ratios(name: str) -> None:
     for axes in FIGURES["residuals"].draw(drawn_of(ordinary())).axes:
@@ -111,6 +115,7 @@ def test_one_is_in_view_on_axes_of_ratios(name: str) -> None:
     assert name in FIGURES
 
 
+@pytest.mark.manner(25)
 @pytest.mark.parametrize("name", ["bandwidth", "times", "residuals", "tails", "last-rank", "launches"])
 def test_axes_say_what_they_are(name: str, tables: dict[str, pd.DataFrame]) -> None:
     units = {"bandwidth": "GB/s", "times": "µs", "residuals": "measured / model", "tails": "T / median"}
@@ -120,6 +125,7 @@ def test_axes_say_what_they_are(name: str, tables: dict[str, pd.DataFrame]) -> N
         assert axes.get_title(loc="left")
 
 
+@pytest.mark.manner(25)
 def test_captions_say_over_what_and_at_which_level() -> None:
     several, single = drawn_of(ordinary()), drawn_of(results_of(curve(levels=(1.0,))))
     for name in CURVES:
@@ -142,6 +148,7 @@ def test_simulated_figures_say_so_on_the_picture() -> None:
         assert "SIMULATED" in to_svg(FIGURES[name].draw(table), name, "")
 
 
+@pytest.mark.manner(25)
 def test_titles_say_what_was_found() -> None:
     table = drawn_of(results_of(curve(alpha=20e-6, beta=1e-10, levels=(1.0, 1.0, 1.0))))
     assert re.match(r"all_reduce comes near 10\.0 \[10\.0, 10\.0\] GB/s", FIGURES["bandwidth"].title(table))

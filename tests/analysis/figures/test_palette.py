@@ -80,6 +80,7 @@ def test_contrast_is_that_of_its_definition() -> None:
     assert contrast("#FFFFFF", "#000000") == pytest.approx(21)
 
 
+@pytest.mark.manner(26)
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize(("names", "least"), [(TEXT, 4.5), (MARKS, 3.0)])
 def test_colours_stand_out_from_the_ground(theme: str, names: tuple[str, ...], least: float) -> None:
@@ -88,11 +89,13 @@ def test_colours_stand_out_from_the_ground(theme: str, names: tuple[str, ...], l
     assert {name: found for name, found in faint.items() if found < least} == {}
 
 
+@pytest.mark.manner(26)
 @pytest.mark.parametrize("theme", THEMES)
 def test_text_on_a_band_can_be_read(theme: str) -> None:
     assert contrast(getattr(palette.INK, theme), getattr(palette.BAND, theme)) >= 4.5
 
 
+@pytest.mark.manner(26)
 @pytest.mark.parametrize("theme", THEMES)
 def test_tiers_are_told_apart_by_everyone(theme: str) -> None:
     near = [
@@ -105,6 +108,7 @@ def test_tiers_are_told_apart_by_everyone(theme: str) -> None:
     assert near == []
 
 
+@pytest.mark.manner(26)
 @pytest.mark.parametrize("theme", THEMES)
 def test_slower_and_faster_are_told_apart_by_everyone(theme: str) -> None:
     steps = [getattr(shade, theme) for shade in palette.SLOWER_TO_FASTER]

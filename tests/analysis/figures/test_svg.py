@@ -58,6 +58,7 @@ def test_identifiers_are_its_own(svg: str) -> None:
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg)) == set(found)
 
 
+@pytest.mark.manner(30)
 @pytest.mark.parametrize("name", ["bandwidth", "times", "launches"])
 @pytest.mark.parametrize("odd", ["hostile label", "two labels"])
 def test_hostile_labels_stay_text(name: str, odd: str) -> None:
@@ -74,6 +75,7 @@ def test_hostile_labels_stay_text(name: str, odd: str) -> None:
         assert one_line(HOSTILE)[:20] in words
 
 
+@pytest.mark.manner(30)
 def test_a_long_sweep_keeps_to_its_size() -> None:
     sizes = [1 << power for power in range(6, 30)]
     records = [*noisy(curve("all_reduce", sizes=sizes, levels=(1.0,) * 5)), *noisy(curve("all_gather", sizes=sizes))]
@@ -82,6 +84,7 @@ def test_a_long_sweep_keeps_to_its_size() -> None:
         assert len(to_svg(FIGURES[name].draw(table), name, "")) < MOST_BYTES
 
 
+@pytest.mark.manner(30)
 def test_many_launches_keep_to_their_size() -> None:
     sizes = [1 << power for power in range(6, 30)]
     table = drawn_of(results_of(noisy(curve(sizes=sizes, levels=(1.0,) * 200))), most_curves=1)

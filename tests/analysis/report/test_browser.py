@@ -78,6 +78,7 @@ def with_planted(page: Path, html: str, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.manner(23)
 @pytest.mark.parametrize("name", ["simulated", "hostile"])
 def test_no_word_on_the_console_and_no_request(browser: Browser, pages: dict[str, Path], name: str) -> None:
     browser.look(1280, 800)
@@ -87,6 +88,7 @@ def test_no_word_on_the_console_and_no_request(browser: Browser, pages: dict[str
     assert browser.evaluate("document.title").startswith("collmark report")
 
 
+@pytest.mark.manner(23)
 @pytest.mark.parametrize(
     ("planted", "where"),
     [
@@ -107,6 +109,7 @@ def test_a_planted_fault_is_found_under_the_policy(
     assert getattr(browser.open(path), where)
 
 
+@pytest.mark.manner(23)
 @pytest.mark.parametrize(
     ("planted", "asked"),
     [
@@ -136,6 +139,7 @@ def test_both_themes_show_everything_without_a_script(browser: Browser, pages: d
     assert ("rgb(20, 23, 28)", "rgb(163, 171, 181)") in grounds
 
 
+@pytest.mark.manner(29)
 @pytest.mark.parametrize("name", ["simulated", "hostile"])
 @pytest.mark.parametrize("width", [360, 400])
 def test_a_narrow_page_does_not_scroll_sideways(
@@ -211,6 +215,7 @@ def test_the_first_screen_holds_sentences_picture_and_table(browser: Browser, pa
     assert max(bottoms) < 800
 
 
+@pytest.mark.manner(29)
 def test_paper_is_light_and_has_closed_parts_open(browser: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
     path = tmp_path / "details.html"
     closed = "<details><summary>closed</summary><p id='inside'>inside</p></details>"
@@ -229,6 +234,7 @@ def test_paper_is_light_and_has_closed_parts_open(browser: Browser, pages: dict[
     assert (tmp_path / "paper.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.manner(29)
 def test_no_table_is_cut_on_paper(browser: Browser, pages: dict[str, Path]) -> None:
     # A4 less its margins, at 96 px an inch.
     browser.look(703, 1017, media="print")
@@ -237,6 +243,7 @@ def test_no_table_is_cut_on_paper(browser: Browser, pages: dict[str, Path]) -> N
     assert [name for name, right in wide if right > 703] == []
 
 
+@pytest.mark.manner(27)
 def test_tables_that_scroll_are_reached_by_keyboard(browser: Browser, pages: dict[str, Path]) -> None:
     browser.look(360, 800)
     browser.open(pages["simulated"])

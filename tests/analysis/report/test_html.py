@@ -41,6 +41,7 @@ def test_every_tag_is_closed(html: str) -> None:
     assert Page(html).unclosed == []
 
 
+@pytest.mark.manner(23)
 def test_it_needs_nothing_else(html: str) -> None:
     page = Page(html)
     assert page.tags.count("script") == 1  # our own
@@ -51,6 +52,7 @@ def test_it_needs_nothing_else(html: str) -> None:
     assert "@import" not in page.style
 
 
+@pytest.mark.manner(23)
 def test_the_policy_allows_its_own_style_and_nothing_else(html: str) -> None:
     page = Page(html)
     (policy,) = (value for value in page.of("content") if "default-src" in value)
@@ -73,6 +75,7 @@ def test_every_link_leads_somewhere_and_every_name_is_one(html: str) -> None:
     assert targets <= set(names)
 
 
+@pytest.mark.manner(25)
 def test_every_picture_has_a_name_a_title_and_a_table(html: str) -> None:
     figures = re.findall(r"<figure.*?</figure>", html, re.DOTALL)
     tables = set(re.findall(r'<(?:table|section)[^>]* id="([^"]+)"', html))
@@ -88,11 +91,13 @@ def test_every_picture_has_a_name_a_title_and_a_table(html: str) -> None:
         assert link in tables
 
 
+@pytest.mark.manner(30)
 def test_sizes_keep_to_their_budget(html: str) -> None:
     assert len(html.encode()) < LAPTOP_BYTES
     assert all(len(svg) < FIGURE_BYTES for svg in re.findall(r"<svg.*?</svg>", html, re.DOTALL))
 
 
+@pytest.mark.manner(30)
 def test_hostile_text_stays_text(hostile: Results) -> None:
     html = html_of(hostile)
     page = Page(html)
@@ -106,6 +111,7 @@ def test_hostile_text_stays_text(hostile: Results) -> None:
     assert "\u202e" not in html
 
 
+@pytest.mark.manner(30)
 def test_equal_results_give_equal_bytes(ordinary: Results) -> None:
     assert make_report([ordinary], Format.HTML).text == html_of(ordinary)
 

@@ -161,6 +161,7 @@ def test_points_lie_where_they_are_drawn(opened: Browser) -> None:
     assert max(apart) < 0.5
 
 
+@pytest.mark.manner(27)
 def test_keys_read_all_points_and_every_control_is_reached(opened: Browser) -> None:
     opened.evaluate("document.querySelector('#curves [data-points]').focus()")
     words = []
@@ -204,6 +205,7 @@ def test_a_link_into_a_closed_part_opens_it(opened: Browser) -> None:
     )
 
 
+@pytest.mark.manner(30)
 def test_the_script_keeps_to_its_budget() -> None:
     script = Path(__file__).resolve().parents[3] / "analysis" / "report" / "templates" / "report.js"
     assert script.stat().st_size <= 20_000
