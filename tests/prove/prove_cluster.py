@@ -275,7 +275,7 @@ def swept(cluster: Cluster, folder: Path, name: str) -> list[dict[str, Any]]:
     runs = [one for one in (name, f"{name}-again") if (folder / one).exists()]
     told = cluster.run(*collmark("pairs", *runs, "--json"), cwd=folder)
     assert told.returncode == 0, told.stderr
-    (found,) = json.loads(told.stdout)
+    (found,) = json.loads(told.stdout)["pairs"]
     return list(found["findings"])
 
 

@@ -71,10 +71,11 @@ def _ends(finding: Finding) -> tuple[float, float]:
 
 def tiles(material: Material, anchor: str = "") -> Drawing | None:
     """Return the picture of all pairs."""
-    return picture("pairs", _rows(material), NUMBERS, anchor)
+    return picture("pairs", rows_of(material), NUMBERS, anchor)
 
 
-def _rows(material: Material) -> pd.DataFrame:
+def rows_of(material: Material) -> pd.DataFrame:
+    """Return a row for each directed pair, as the picture takes it."""
     return pd.DataFrame([row for one in material.pairs for row in _of(one)])
 
 
@@ -100,7 +101,7 @@ def _of_tier(tier: Usual) -> Iterator[dict[str, object]]:
 
 
 def _table(material: Material) -> Table:
-    rows = _rows(material)
+    rows = rows_of(material)
     hosts = {rank: name for one in material.pairs for rank, name in one.hosts.items()}
     order = np.log(rows["ratio"]).abs().sort_values(ascending=False, kind="stable").index
     more = f" The first {MOST_ROWS} of {len(rows)}." if len(rows) > MOST_ROWS else ""

@@ -23,6 +23,7 @@ with_examples(
     "collmark pairs", "collmark pairs --backend gloo --ranks 4 --oversubscribe", "collmark pairs sweep sweep-again"
 )
 
+WHERE = {"ranks": "--ranks", "rounds": "--rounds", "placement": "--placement"}
 MEASURING = {
     "operation": "--operation", "sizes": "--sizes", "backend": "--backend", "case_budget": "--case-budget",
     "timeout": "--timeout", "scheduling": "--scheduling", "mpi_library": "--mpi-library", "seed": "--seed",
@@ -30,41 +31,42 @@ MEASURING = {
 }  # fmt: skip
 
 
+Runs = Annotated[
+    list[str] | None, typer.Argument(metavar="[RUN...]", help="Judge these, a sweep and its repeats; else measure.")
+]
+Rounds = Annotated[
+    str | None,
+    typer.Option("--rounds", metavar="N", help="Rounds between nodes, drawn at random: all up to 256 ranks."),
+]
+Again = Annotated[str | None, typer.Option("--launches", metavar="N", help="Launches that measure suspects again (5).")]
+Effect = Annotated[str, typer.Option("--effect", metavar="PERCENT", help="Smallest excess of T that is of interest.")]
+Nics = Annotated[
+    str | None, typer.Option("--nics", metavar="N", help="NICs of each node, shared by its ranks in order.")
+]
+Nodes = Annotated[
+    str | None,
+    typer.Option("--placement", metavar="NODESxRANKS", help="With --write-plan: nodes, and ranks on each, as 16x8."),
+]
+WritePlan = Annotated[
+    str | None,
+    typer.Option("--write-plan", metavar="FILE", help="Write the plan of the sweep, or of suspects; measure nothing."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the plan's file.")]
+
+
 def pairs(
     context: typer.Context,
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RUN...]", help="Judge these, a sweep and its repeats; else measure."),
-    ] = None,
+    runs: Runs = None,
     operation: opt.Operations = None,
     sizes: opt.Sizes = None,
     backend: opt.Backends = None,
     ranks: opt.Ranks = None,
-    rounds: Annotated[
-        str | None,
-        typer.Option("--rounds", metavar="N", help="Rounds between nodes, drawn at random: all up to 256 ranks."),
-    ] = None,
-    launches: Annotated[
-        str | None, typer.Option("--launches", metavar="N", help="Launches that measure suspects again (5).")
-    ] = None,
-    effect: Annotated[
-        str | None, typer.Option("--effect", metavar="SHARE", help="Smallest excess of T that is of interest (5%).")
-    ] = None,
-    nics: Annotated[
-        str | None, typer.Option("--nics", metavar="N", help="NICs of each node, shared by its ranks in order.")
-    ] = None,
-    placement: Annotated[
-        str | None,
-        typer.Option(
-            "--placement", metavar="NODESxRANKS", help="With --write-plan: nodes, and ranks on each, as 16x8."
-        ),
-    ] = None,
-    write_plan: Annotated[
-        str | None,
-        typer.Option(
-            "--write-plan", metavar="FILE", help="Write the plan of the sweep, or of suspects; measure nothing."
-        ),
-    ] = None,
+    rounds: Rounds = None,
+    launches: Again = None,
+    effect: Effect = "5%",
+    nics: Nics = None,
+    placement: Nodes = None,
+    write_plan: WritePlan = None,
     case_budget: opt.CaseBudget = None,
     timeout: opt.Timeout = None,
     scheduling: opt.SchedulingClass = None,
@@ -74,55 +76,55 @@ def pairs(
     oversubscribe: opt.Oversubscribe = False,
     label: opt.Label = None,
     output: opt.Output = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the plan's file.")] = False,
+    force: Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """Find what is slow: every pair of ranks once, as many at a time as there are; then suspects again."""
-    from collmark.analysis.compare.gate import read_effect
     from collmark.cli.pairs_table import print_pairs, summary_of
-    from collmark.workflow.pairs import Wanted, again_plan, judge_runs, read_placement, sweep_plan
+    from collmark.workflow.pairs import judge_runs, read_placement, sweep_plan
     from collmark.workflow.planning import read_ranks
 
-    terminal = terminal_of(context)
-    given = opt.given(context.params, MEASURING)
-    wanted = Wanted(
-        effect=read_effect(effect or "5%"),
+    terminal, given = terminal_of(context), opt.given(context.params, MEASURING)
+    wanted, folder = _wanted(effect, nics, rounds, launches), Path(output) if output else None
+    used = [*given, *opt.given(context.params, WHERE)] if runs else []
+    if used:
+        raise UsageError(f"{' '.join(runs or ())}: runs are judged, not measured; leave away {', '.join(used)}")
+    if write_plan:
+        plan = _again(runs, folder, wanted) if runs else sweep_plan(given, read_placement(placement), wanted)
+        _write_plan(plan, write_plan, terminal, force=force)
+        return
+    if placement:
+        raise UsageError("--placement belongs to --write-plan: ranks on several nodes are started by Slurm or mpirun")
+    if runs:
+        found = judge_runs(runs, folder, wanted)
+    else:
+        measuring = Measuring(given, read_ranks(ranks), wanted, oversubscribe=oversubscribe, output=folder)
+        found = measuring.judged(terminal, label or "pairs")
+    if as_json:
+        terminal.emit({"pairs": [summary_of(one) for one in found.judged]})
+    else:
+        print_pairs(terminal, found, runs or [])
+
+
+def _again(runs: list[str], folder: Path | None, wanted: Wanted) -> Plan:
+    from collmark.workflow.pairs import again_plan, judge_runs
+
+    plan = again_plan(judge_runs(runs, folder, wanted), wanted)
+    if plan is None:
+        raise UsageError(f"{' '.join(runs)}: nobody is suspected: there is nothing to measure again")
+    return plan
+
+
+def _wanted(effect: str, nics: str | None, rounds: str | None, launches: str | None) -> Wanted:
+    from collmark.analysis.compare.gate import read_effect
+    from collmark.workflow.pairs import Wanted
+
+    return Wanted(
+        effect=read_effect(effect),
         nics=_whole(nics, "--nics") or 0,
         rounds=_whole(rounds, "--rounds"),
         launches=_whole(launches, "--launches"),
     )
-    folder = None if output is None else Path(output)
-    if runs:
-        used = [
-            *given,
-            *opt.given(context.params, {"ranks": "--ranks", "rounds": "--rounds", "placement": "--placement"}),
-        ]
-        if used:
-            raise UsageError(f"{' '.join(runs)}: runs are judged and nothing is measured; leave away {', '.join(used)}")
-        found = judge_runs(runs, folder, wanted)
-    elif write_plan is not None:
-        plan = sweep_plan(given, read_placement(placement), wanted)
-        _write_plan(plan, write_plan, terminal, force=force)
-        return
-    else:
-        if placement is not None:
-            raise UsageError(
-                "--placement belongs to --write-plan: ranks on several nodes are started by Slurm or mpirun"
-            )
-        measuring = Measuring(given, read_ranks(ranks), wanted, oversubscribe=oversubscribe, output=folder)
-        found = measuring.judged(terminal, label or "pairs")
-    if write_plan is not None:
-        again = again_plan(found, wanted)
-        if again is None:
-            raise UsageError(f"{' '.join(runs or ())}: nobody is suspected: there is nothing to measure again")
-        _write_plan(again, write_plan, terminal, force=force)
-        return
-    if as_json:
-        import msgspec
-
-        terminal.emit(msgspec.to_builtins([summary_of(one) for one in found.judged]))
-        return
-    print_pairs(terminal, found, runs or [])
 
 
 def _whole(text: str | None, option: str) -> int | None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from msgspec.structs import replace
 from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of, times
+from tests.analysis.made_pairs import sweep_run
 
 from collmark.analysis.compare.compare import compare
 from collmark.analysis.compare.side import Side
@@ -18,6 +19,8 @@ from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.rank_shares import rank_shares
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fits, fit_frame
+from collmark.analysis.report.material import gather
+from collmark.analysis.report.sections.pairs import rows_of
 from collmark.analysis.report.sections.runs import drawn_changes
 from collmark.analysis.results import Results
 from collmark.core.case import Cadence
@@ -139,10 +142,11 @@ def table_for(figure: str, results: Results) -> pd.DataFrame:
         changes = drawn_changes(compare(Side(name="a", results=(results,)), [Side(name="b", results=(slower,))]))
         assert changes is not None
         return changes
-    if figure == "tails":
-        return repetitions_of()
-    if figure == "prior":
-        return with_prior(drawn_of(results).assign(backend="nccl"), "nccl:HOPPER")
-    if figure == "last-rank":
-        return rank_shares([results])
-    return drawn_of(results, most_curves=1 if figure == "launches" else 4)
+    others: dict[str, Callable[[], pd.DataFrame]] = {
+        "pairs": lambda: rows_of(gather([sweep_run()])),
+        "tails": repetitions_of,
+        "prior": lambda: with_prior(drawn_of(results).assign(backend="nccl"), "nccl:HOPPER"),
+        "last-rank": lambda: rank_shares([results]),
+        "launches": lambda: drawn_of(results, most_curves=1),
+    }
+    return others.get(figure, lambda: drawn_of(results))()
