@@ -17,6 +17,7 @@ from collmark.analysis.figures import (
     history,
     last_rank,
     launches,
+    pairs,
     prior,
     residuals,
     tails,
@@ -64,6 +65,7 @@ _ROWS = (
     _row("change", change, change.change),
     msgspec.structs.replace(_row("history", history, history.history), axis="run"),
     _row("launches", launches, launches.launches),
+    msgspec.structs.replace(_row("pairs", pairs, pairs.pairs), axis="rank"),
     _row("tails", tails, tails.tails),
     _row("last-rank", last_rank, last_rank.last_rank),
 )

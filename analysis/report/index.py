@@ -17,6 +17,7 @@ from collmark.analysis.report.sections.expected import expected
 from collmark.analysis.report.sections.first import first
 from collmark.analysis.report.sections.fits import fits
 from collmark.analysis.report.sections.history import history
+from collmark.analysis.report.sections.pairs import pairs
 from collmark.analysis.report.sections.prior import prior
 from collmark.analysis.report.sections.ragged import ragged
 from collmark.analysis.report.sections.ranks import ranks
@@ -57,6 +58,7 @@ SECTIONS = Registry(
         ("contrasts", Part(build=side_by_side, in_ticket=True)),
         ("ragged", Part(build=ragged, in_ticket=True)),
         ("claims", Part(build=claims, in_ticket=True)),
+        ("pairs", Part(build=pairs)),
         ("launches", Part(build=launches)),
         ("repetitions", Part(build=tails)),
         ("ranks", Part(build=ranks)),

@@ -21,6 +21,7 @@ from collmark.analysis.figures.repetitions import repetitions
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fit, Fits, fit_frame
 from collmark.analysis.modes import Modes, several_modes
+from collmark.analysis.pairs.of_runs import Judged, has_pairs, judge, without_pairs
 from collmark.analysis.report.scatter import Scatter, scatters
 from collmark.analysis.results import Results
 from collmark.analysis.skew import Skew, skews
@@ -70,6 +71,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         Name of a prior to set beside measurements; empty for none.
     compared : Compared or None
         All other runs against the first; None where no case is in both.
+    pairs : tuple of Judged
+        What is slow among pairs of ranks. Their records are in nothing else: a pair is no curve.
     """
 
     results: tuple[Results, ...]
@@ -89,6 +92,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     include_unstable: bool = False
     prior: str = ""
     compared: Compared | None = None
+    pairs: tuple[Judged, ...] = ()
 
     @property
     def cases(self) -> pd.DataFrame:
@@ -144,6 +148,8 @@ def gather(
     prior : str
         Name of a prior to set beside measurements: ``nccl:HOPPER``.
     """
+    pairs = tuple(judge(results)) if has_pairs(results) else ()
+    results = [without_pairs(one) for one in results]
     table = frame(results)
     fits = Fits(fits=(), refused=()) if table.empty else fit_frame(table, include_unstable=include_unstable)
     drawn = placed(with_fits(table, fits, include_unstable=include_unstable))
@@ -164,6 +170,7 @@ def gather(
         ranks=rank_shares(results, include_unstable=include_unstable),
         include_unstable=include_unstable,
         prior=prior,
+        pairs=pairs,
     )
     return msgspec.structs.replace(_with_repetitions(bare), compared=_compared(bare))
 

@@ -18,6 +18,7 @@ from collmark.analysis.expected.share import Share, declared
 from collmark.analysis.figures.words import ABSENT, gigabytes, interval_words, microseconds, percent
 from collmark.analysis.models.fit import Fit
 from collmark.analysis.models.quantity import Quantity
+from collmark.analysis.pairs.words import next_words, short_words
 from collmark.analysis.report.changes import changed
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.scatter import needed_launches
@@ -74,6 +75,8 @@ def _ends(quantity: Quantity) -> tuple[float, float]:
 
 
 def _found(material: Material) -> str:
+    if material.pairs:
+        return " ".join(f"{short_words(one)}." for one in material.pairs)
     if not records_of(material):
         return "Nothing was measured: there is no record."
     if not material.drawn["seconds"].gt(0).any():
@@ -220,6 +223,8 @@ def _why(material: Material, run: str) -> str:
 
 def _next(material: Material) -> str:
     records = records_of(material)
+    if material.pairs:
+        return next_words(material.pairs)
     if not records:
         return "Measure first: collmark demo, or collmark run."
     # Measurements come first: what is simulated tells nothing of what to mend.

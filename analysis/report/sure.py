@@ -10,6 +10,7 @@ import pandas as pd
 
 from collmark.analysis.figures.words import percent
 from collmark.analysis.models.fit import Fit
+from collmark.analysis.pairs.words import sure_words
 from collmark.analysis.report.material import Material
 from collmark.analysis.report.scatter import Scatter
 from collmark.core.marker import Marker, by_marker, said_before
@@ -63,6 +64,8 @@ def parts_of(material: Material) -> list[Part]:
 
 def sure(material: Material) -> str:
     """Return how sure the findings are, in sentences."""
+    if material.pairs:
+        return sure_words(material.pairs)
     parts = parts_of(material)
     if not parts:
         return "There is nothing to be sure of."

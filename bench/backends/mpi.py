@@ -128,8 +128,11 @@ class MpiSession:
             pool.fill(0)  # pages are there before anything is timed
 
     def arrange(self, group: Group) -> None:
-        """Make the communicators of an arrangement, where there are none yet; all ranks call it."""
-        if group.arrangement not in self._comms:
+        """Make the communicators of an arrangement, where there are none yet; all ranks call it.
+
+        Pairs need none: their messages name ranks of the whole.
+        """
+        if not group.is_pair and group.arrangement not in self._comms:
             each = groups_of(group.arrangement, group.world, group.company)
             own = next(one.index for one in each if self.world.rank in one.members)
             comm = self._comms[group.arrangement] = self.comm.Split(own, self.world.rank)
@@ -148,9 +151,11 @@ class MpiSession:
 
     def handles_of(self, case: Case) -> Handles:
         """Return the words of the handles that a case needs."""
+        group = case.group
+        comm = self.comm if group is None or group.is_pair else self._comms[group.arrangement]
         word, mpi = self.mpi._handleof, self.mpi  # noqa: SLF001 - mpi4py documents it for this purpose
         return Handles(
-            comm=word(self.comm if case.group is None else self._comms[case.group.arrangement]),
+            comm=word(comm),
             element=word(getattr(mpi, TYPES[case.dtype])),
             byte=word(mpi.BYTE),
             op=word(getattr(mpi, case.reduction.upper()) if case.reduction else mpi.OP_NULL),

@@ -117,6 +117,11 @@ class Call:
         self.keeps: list[object] = []
         self.requests: list[int] = []
 
+    def peer(self, place: int) -> int:
+        """Return what the communicator calls a rank of the case: pairs have none of their own."""
+        place %= self.ranks
+        return self.case.members[place] if self.case.group is not None and self.case.group.is_pair else place
+
     def step(self, name: str, *arguments: int) -> Step:
         """Return a call; the large-count function where the case needs it and `name` takes counts."""
         return Step(self.library.address(name), arguments)
@@ -306,7 +311,7 @@ def _all_at_once(c: Call, messages: Sequence[_Message], form: Form) -> list[Step
 
 
 def _send_recv(c: Call, form: Form) -> list[Step]:
-    after, before = (c.rank + 1) % c.ranks, (c.rank - 1) % c.ranks
+    after, before = c.peer(c.rank + 1), c.peer(c.rank - 1)
     if form is not Form.BLOCKING:
         return _all_at_once(c, [_from(c, before), _to(c, after)], form)
     count, element = c.case.exchange.block, c.handles.element
@@ -318,7 +323,7 @@ def _send_recv(c: Call, form: Form) -> list[Step]:
 def _ping_pong(c: Call, form: Form) -> list[Step]:
     if c.rank > 1:
         return []
-    there, back = _to(c, 1 - c.rank), _from(c, 1 - c.rank)
+    there, back = _to(c, c.peer(1 - c.rank)), _from(c, c.peer(1 - c.rank))
     return [*there.whole(form), *back.whole(form)] if c.rank == 0 else [*back.whole(form), *there.whole(form)]
 
 
@@ -327,15 +332,15 @@ def _stream(c: Call, form: Form) -> list[Step]:
         return []
     form = Form.NONBLOCKING if form is Form.BLOCKING else form  # a window is in flight, whatever the form
     make = _to if c.rank == 0 else _from
-    window = [make(c, 1 - c.rank) for _ in range(c.case.messages)]
-    return [*_all_at_once(c, window, form), _acknowledged(c, 1 - c.rank, sends=c.rank == 1)]
+    window = [make(c, c.peer(1 - c.rank)) for _ in range(c.case.messages)]
+    return [*_all_at_once(c, window, form), _acknowledged(c, c.peer(1 - c.rank), sends=c.rank == 1)]
 
 
 def _bidirectional_stream(c: Call, form: Form) -> list[Step]:
     if c.rank > 1:
         return []
     form = Form.NONBLOCKING if form is Form.BLOCKING else form
-    other, window = 1 - c.rank, range(c.case.messages)
+    other, window = c.peer(1 - c.rank), range(c.case.messages)
     messages = [*(_from(c, other) for _ in window), *(_to(c, other) for _ in window)]
     return [*_all_at_once(c, messages, form), _acknowledged(c, other, sends=c.rank == 1)]
 

@@ -112,8 +112,11 @@ class TorchSession:
             raise UnavailableError(msg) from error
 
     def arrange(self, group: Group) -> None:
-        """Make the process groups of an arrangement, where there are none yet; all ranks call it."""
-        if group.arrangement in self._groups:
+        """Make the process groups of an arrangement, where there are none yet; all ranks call it.
+
+        Pairs need none: their messages name ranks of the whole.
+        """
+        if group.is_pair or group.arrangement in self._groups:
             return
         for one in groups_of(group.arrangement, group.world, group.company):
             made = self.dist.new_group(list(one.members), timeout=self.timeout)
@@ -137,7 +140,7 @@ class TorchSession:
 
     def call_of(self, case: Case, send: Tensor, receive: Tensor) -> Callable[[], object]:
         """Return the operation, without arguments."""
-        group = None if case.group is None else self._groups[case.group.arrangement]
+        group = None if case.group is None or case.group.is_pair else self._groups[case.group.arrangement]
         call = Call(self.dist, case, self.world.rank, group, send=send, receive=receive, acknowledgement=self._pools[2])
         return self.calls[case.operation](call)
 

@@ -50,6 +50,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Factor on T where several groups of ranks communicate at once.
     skew : float
         Standard deviation of the ranks' entries around the agreed start.
+    slow_rank, slow_other, slow_factor : int, int, float
+        Groups that hold the rank, and the other one where it is given, take so many times as long; -1 for none.
     straggler_rank, straggler_delay : int, float
         A rank that enters later by so many seconds; -1 for none.
     drift : float
@@ -87,6 +89,9 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     cold: Factor = 1.0
     contention: Factor = 1.0
     skew: Duration = 1e-6
+    slow_rank: RankOrNone = -1
+    slow_other: RankOrNone = -1
+    slow_factor: Factor = 1.0
     straggler_rank: RankOrNone = -1
     straggler_delay: Duration = 0.0
     drift: Drift = 0.0
@@ -117,6 +122,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             changed *= 1 - self.pipelined
         if case.group is not None and case.group.company is Company.TOGETHER:
             changed *= self.contention
+        if self.slow_rank in case.members and (self.slow_other < 0 or self.slow_other in case.members):
+            changed *= self.slow_factor
         return changed * self._plain_seconds(case)
 
     def _plain_seconds(self, case: Case) -> float:

@@ -165,7 +165,7 @@ class World:
             raise MeasurementError(msg)
         exit_R = enter_R + 1  # of ranks that wait for others
         for case, draw in zip(self._cases, self._draws, strict=True):
-            members = slice(case.members[0], case.members[-1] + 1, case.members.step)
+            members = list(case.members)
             exit_R[members] = self._exits(case, enter_R[members], draw.seconds(start) * SECOND, agreed=agreed)
         enqueue = round(plan.enqueue * SECOND)
         device_R = exit_R - enter_R

@@ -12,6 +12,7 @@ from tests.mpi_libraries import PLACES, path_of
 
 from collmark.bench.backends.index import BACKENDS
 from collmark.core.case import Case, Form
+from collmark.core.errors import PlanError
 from collmark.core.expansion import expand
 from collmark.core.grouping import Company
 from collmark.core.operation_table import OPERATIONS
@@ -70,3 +71,30 @@ def test_groups_at_once_are_measured_at_once(tmp_path: Path) -> None:
             started[record.case.operation, record.case.root, group.arrangement, alone].add(record.started)
     assert len(started) == 3 * 2 * (len(OPERATIONS) + 4)
     assert all(len(moments) == 1 for moments in started.values())
+
+
+@pytest.mark.parametrize(("backend", "library"), [
+    ("simulated", ""), ("gloo", ""), *(("mpi", library) for library in PLACES),
+])  # fmt: skip
+def test_every_exchange_of_two_in_rounds_of_pairs(backend: str, library: str, tmp_path: Path) -> None:
+    names = [name for name, operation in OPERATIONS.items() if operation.pair] + ["send_recv"]
+    rounds = {"pairs:0": 2, "pairs:0:back": 2, "pairs:2": 2, "pairs:3-1": 1}
+    plan = Plan(operations=tuple(names), sizes="800B", messages=4, backends=(backend,), groups=tuple(rounds))
+    cases = expand(plan, Placement(ranks_per_node=RANKS), {backend: BACKENDS[backend].capability}).cases
+    assert len(cases) == len(names) * sum(rounds.values())
+    folder = measure(backend, RANKS, cases, tmp_path / "run", path_of(library) if library else "")
+    records = [record for record in folder.records() if record.sentinel is None]
+    assert sorted(record.case.key for record in records) == sorted(case.key for case in cases)
+    for record in records:
+        assert record.status in GOOD, (record.case.key, record.error, record.check.first)
+        assert record.check.wrong == 0
+        assert record.check.checked > 0
+    # A stream goes from the first of a pair to the second: which one that is, shows in who receives.
+    members = {record.case.group.arrangement: record.case.members for record in records if record.case.group}
+    assert tuple(members["pairs:0"]) == tuple(members["pairs:0:back"])[::-1]
+
+
+def test_pairs_are_of_two_and_collectives_are_refused() -> None:
+    plan = Plan(operations=("all_reduce",), backends=("gloo",), groups=("pairs:0",))
+    with pytest.raises(PlanError, match="operations between two"):
+        expand(plan, Placement(ranks_per_node=RANKS), {"gloo": BACKENDS["gloo"].capability})

@@ -7,9 +7,11 @@ Run by ``make prove``, as root on Linux with Slurm. Jobs are plain batch scripts
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,9 +26,11 @@ sys.path.insert(0, str(ROOT))  # tests are no package of an installation
 
 from tests.mpi_libraries import DEBIAN, PLACES  # noqa: E402
 from tests.multiprocess.program import collmark  # noqa: E402
-from tests.slurm.cluster import OVER, Cluster, missing, started  # noqa: E402
+from tests.slurm.cluster import LAN, OVER, Cluster, missing, started  # noqa: E402
 
 from collmark import __version__  # noqa: E402
+from collmark.bench.emulated import raw_tcp  # noqa: E402
+from collmark.bench.emulated.hosts import Hosts  # noqa: E402
 from collmark.bench.environment import usable_cores  # noqa: E402
 from collmark.core.record import Outcome  # noqa: E402
 from collmark.core.store import RECORDS_FILE, RunFolder  # noqa: E402
@@ -43,6 +47,7 @@ case_budget = "{budget}"
 """
 LOST_TIMEOUT = 3.0  # s
 TRIALS = 3
+SLOW_NODE, AGAIN, NEAR = 2, 5, 0.05
 
 HEAD = """\
 # On a Slurm cluster: {title}
@@ -57,12 +62,16 @@ slurmd, under a slurmctld of their own. No figure is one of a network.
 All of it took {minutes:.0f} min at a load average of {load:.1f} on {cores} cores. collmark {collmark}, Python {python},
 Linux {linux}, Slurm {slurm}.
 """
-TITLES = {"disturbed": "a disturbed job array", "lost": "lost nodes"}
+TITLES = {"disturbed": "a disturbed job array", "lost": "lost nodes", "pairs": "a slow link among four nodes"}
 WANTED = {
     "disturbed": """\
 slurm/nodes.sbatch, a job array over 1, 2 and 4 nodes of two ranks each, two launches of gloo on each; it is disturbed
 in the middle and goes on. Wanted: each (case, launch) once, and the same set as undisturbed: {whole} records. A signal
 or a limit ends a launch between two cases; one that ended just then between two launches has none broken off.""",
+    "pairs": """\
+the link of {slow_node} has 450 Mbit/s, those of the other three 900. Every pair is measured by a plan of `collmark
+pairs`, suspects again in {again} launches, each a step of srun. Wanted: that node's rank, alone, and an excess within
+5 % of what raw TCP says of the same links in the same run; of four equal links nothing.""",
     "lost": """\
 a node's first process is killed while a case runs; `--timeout` {timeout:.0f} s. Wanted: one line, the records up to
 then kept, and the rest measured on other nodes.""",
@@ -249,8 +258,70 @@ def lost_table(found: Sequence[tuple[str, float, int, bool, bool]]) -> tuple[boo
     return are_fine, "\n".join(lines)
 
 
+def swept(cluster: Cluster, folder: Path, name: str) -> list[dict[str, Any]]:
+    """Measure all pairs of the nodes, and the suspects again; return what ``collmark pairs`` finds."""
+    words = [repr(word) for word in collmark("pairs")]
+    pairs, run = " ".join(words), " ".join(repr(word) for word in collmark("run"))
+    lines = [
+        f"{pairs} --backend gloo --placement 4x1 --sizes 1MiB --case-budget 500ms --write-plan {name}.json",
+        f"srun --ntasks-per-node=1 {run} {name}.json --into {name} || exit $?",
+        f"{pairs} {name} --write-plan {name}-again.json || exit 0",
+        f"for launch in $(seq {AGAIN}); do",
+        f"  srun --ntasks-per-node=1 {run} {name}-again.json --into {name}-again --launch $launch || exit $?",
+        "done",
+    ]
+    state = cluster.wait(submitted(cluster, folder, name, lines, "-N4"), 600)
+    assert state == "COMPLETED", (folder / f"{name}.out").read_text(encoding="utf-8")[-3000:]
+    runs = [one for one in (name, f"{name}-again") if (folder / one).exists()]
+    told = cluster.run(*collmark("pairs", *runs, "--json"), cwd=folder)
+    assert told.returncode == 0, told.stderr
+    (found,) = json.loads(told.stdout)["pairs"]
+    return list(found["findings"])
+
+
+def slow_link(cluster: Cluster, folder: Path) -> Iterator[tuple[str, list[dict[str, Any]], float]]:
+    """Yield what is found with one slow link and with none, and how much longer raw TCP takes there."""
+    for name, rate in (("slow", 450e6), ("equal", 900e6)):
+        for node in cluster.nodes:
+            cluster.rate(node, rate if node == cluster.nodes[SLOW_NODE] else 900e6)
+        hosts = cluster.hosts
+        usual, slow = (raw_rate(hosts, (0, 1)), raw_rate(hosts, (0, SLOW_NODE)))
+        yield name, swept(cluster, folder, name), usual / slow
+    for node in cluster.nodes:
+        cluster.rate(node, None)
+
+
+def raw_rate(hosts: Hosts, pair: tuple[int, int]) -> float:
+    """Return raw TCP's rate of payload between two nodes, B/s."""
+    sender, receiver = pair
+    own = [sys.executable, "-I", "-S", raw_tcp.__file__]
+    address = hosts.address(LAN, receiver)
+    with subprocess.Popen(
+        [*hosts.words(receiver), *own, "receive", address], stdout=subprocess.PIPE, text=True
+    ) as listening:
+        sending = [*hosts.words(sender), *own, "send", address, *[f"{2**20}:32"] * raw_tcp.STREAMS]
+        subprocess.run(sending, check=True, timeout=100)
+        said, _none = listening.communicate(timeout=100)
+    return float(said.split()[1])
+
+
+def link_table(found: Sequence[tuple[str, list[dict[str, Any]], float]]) -> tuple[bool, str]:
+    """Return whether just the slow link was named, with its excess, and the table."""
+    lines = ["| links | raw TCP, T over usual | named | T over usual, 95 % |", "|---|---:|---|---:|"]
+    is_fine = True
+    for name, findings, raw in found:
+        ranks = [one["ranks"] for one in findings]
+        is_fine &= ranks == ([[SLOW_NODE]] if name == "slow" else [])
+        is_fine &= all(abs(one["factor"] / raw - 1) <= NEAR for one in findings)
+        names = ", ".join(f"{one['kind']} {one['ranks']}" for one in findings) or "nothing"
+        factors = ", ".join(f"{one['factor']:.3f} [{one['lower']:.3f}, {one['upper']:.3f}]" for one in findings) or "-"
+        lines.append(f"| {name} | {raw:.3f} | {names} | {factors} |")
+    return is_fine, "\n".join(lines)
+
+
 PARTS: dict[str, Callable[[Cluster, Path], tuple[bool, str]]] = {
     "disturbed": lambda cluster, folder: disturbed_table(list(told(disturb(cluster, folder)))),
+    "pairs": lambda cluster, folder: link_table(list(told(slow_link(cluster, folder)))),
     "lost": lambda cluster, folder: lost_table(list(told(lose(cluster, folder, TRIALS)))),
 }
 
@@ -283,6 +354,8 @@ def prove(part: str) -> bool:
     wanted = WANTED[part].format(
         whole=2 * (CASES + SENTINELS),
         timeout=LOST_TIMEOUT,
+        slow_node=f"node {SLOW_NODE}",
+        again=AGAIN,
     )
     text = HEAD.format(
         title=TITLES[part],

@@ -19,6 +19,8 @@ from collmark.analysis.report.material import Material
 from collmark.analysis.report.pictures import picture
 from collmark.analysis.report.sections.claims import reasons_table
 from collmark.analysis.report.sections.expected import lowest_table
+from collmark.analysis.report.sections.pairs import found_table
+from collmark.analysis.report.sections.pairs import tiles as pair_tiles
 from collmark.analysis.report.sections.runs import drawn_changes
 from collmark.analysis.report.sentences import sentences
 from collmark.analysis.report.verdicts import by_records, half_there
@@ -41,6 +43,8 @@ def first(material: Material) -> Section:
 
 
 def _verdicts(material: Material) -> Table | None:
+    if material.pairs:
+        return found_table(material, "verdicts")
     if material.changes is not None:
         return changes_table(material.changes, "verdicts", MOST_ROWS)
     decided = by_records(material.findings)
@@ -102,6 +106,8 @@ def _misfit(fit: Fit) -> str:
 
 def _carrier(material: Material) -> Drawing | None:
     """Return the picture of the curve that the first sentence is about, on axes of its own."""
+    if material.pairs:
+        return pair_tiles(material, "carrier")
     if material.changes is not None:
         return _change(material.changes)
     rows = material.drawn[material.drawn["nbytes"] > 0]

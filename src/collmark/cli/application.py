@@ -20,6 +20,7 @@ from collmark.cli.history import history
 from collmark.cli.import_ import import_logs
 from collmark.cli.list import list_runs
 from collmark.cli.noise import noise
+from collmark.cli.pairs import pairs
 from collmark.cli.plan import plan
 from collmark.cli.report import report
 from collmark.cli.run import run
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_runs,
     "doctor": doctor,
     "noise": noise,
+    "pairs": pairs,
     "import": import_logs,
     "fit": fit,
     "claims": claims,

@@ -55,6 +55,8 @@ class Session:
         Nothing follows: say what to do next.
     launch : int or None
         The launch of the run that the ranks are, of which only what is missing is measured.
+    has_table : bool
+        Show a table of all cases at the end, and what they say.
     """
 
     def __init__(
@@ -66,8 +68,10 @@ class Session:
         as_json: bool,
         is_last: bool = True,
         launch: int | None = None,
+        has_table: bool = True,
     ) -> None:
         self._folder = folder
+        self._has_table = has_table
         self._terminal = terminal
         self._joined = joined
         self._as_json = as_json
@@ -155,9 +159,10 @@ class Session:
         if self._as_json:
             if is_over:
                 write_end(self._terminal, self._folder.path, run, records, seconds)
-        elif any(record.sentinel is None for record in records):
+        elif self._has_table and any(record.sentinel is None for record in records):
             print_table(self._terminal, run, records)
-        print_summary(self._terminal, run, records, seconds)
+        if self._has_table:
+            print_summary(self._terminal, run, records, seconds)
         if is_over:
             self._finish(run, records)
 

@@ -162,8 +162,8 @@ Groups = Annotated[
     typer.Option(
         "--groups",
         metavar="NAMES",
-        help="Groups of ranks at once, and each alone: blocked:RANKS, strided:RANKS, node, all (one group); "
-        "repeatable.",
+        help="Groups of ranks at once, and each alone: blocked:RANKS, strided:RANKS, node, all (one group); rounds of "
+        "pairs at once: pairs:ROUND, pairs:I-J+K-L; repeatable.",
     ),
 ]
 Seed = Annotated[str | None, typer.Option("--seed", metavar="N", help="Seeds the order of cases (1).")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import cached_property
 
@@ -172,7 +172,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.placement if self.group is None else self.group.world
 
     @property
-    def members(self) -> range:
+    def members(self) -> Sequence[int]:
         """Indices of the case's ranks among all that are there."""
         return range(self.placement.ranks) if self.group is None else self.group.members
 

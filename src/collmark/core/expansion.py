@@ -10,7 +10,7 @@ import msgspec
 from collmark.core.case import Buffers, Cadence, Case, Device, Form, InPlace
 from collmark.core.dtype import DTYPES, Dtype
 from collmark.core.errors import PlanError, UnknownNameError, UsageError
-from collmark.core.grouping import ALL, Company, Group, groups_of
+from collmark.core.grouping import ALL, PAIRS, Company, Group, groups_of
 from collmark.core.numeral import counted
 from collmark.core.operation import Exchange, Operation, check_ranks
 from collmark.core.operation_table import OPERATIONS
@@ -169,8 +169,11 @@ def _groups(plan: Plan, placement: Placement) -> tuple[list[Group | None], list[
             groups.append(None)
             continue
         try:
-            alone = groups_of(arrangement, placement, Company.ALONE)
             together = groups_of(arrangement, placement, Company.TOGETHER)
+            if together[0].is_pair:  # all of a round at once is what they are for
+                groups += together
+                continue
+            alone = groups_of(arrangement, placement, Company.ALONE)
         except UsageError as error:
             problems.append(f"groups {error}")
             continue
@@ -286,6 +289,8 @@ def _refusal(capability: Capability, point: _Point) -> str:
     refused = capability.refusal(operation, dtype, reduction)
     if refused:
         return f"{what}: {refused}"
+    if point.group is not None and point.group.is_pair and not (operation.pair or operation.name == "send_recv"):
+        return f"{what}: {PAIRS}... are of two ranks each, for operations between two"
     ways = (
         ("form", point.form, capability.forms),
         ("cadence", point.cadence, capability.cadences),

@@ -2,27 +2,35 @@
 
 A model-parallel job has a communicator for every group of ranks that lie next to each other (``blocked``), and one for
 every set of ranks with the same place in those (``strided``); all groups of one kind communicate at the same time.
+Pairs that meet in a round (:mod:`collmark.core.pairing`) are groups as well, without a communicator of their own.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
+from functools import cache
+from itertools import islice
 
 import msgspec
 
 from collmark.core.bounds import Count
 from collmark.core.errors import UnknownNameError, UsageError
 from collmark.core.numeral import counted, shown
+from collmark.core.pairing import Pair, all_rounds, count_rounds
 from collmark.core.placement import MOST_RANKS, Placement
 
 ALL = "all"
 """All ranks in one group: no groups at all."""
 NODE = "node"
 KINDS = ("blocked", "strided")
-FORMS = (ALL, "blocked:RANKS", "strided:RANKS", NODE)
-"""How arrangements are written; RANKS are those of one group."""
+PAIRS = "pairs:"
+BACK = ":back"
+"""Ending of rounds in which the second of each pair is the first."""
+FORMS = (ALL, "blocked:RANKS", "strided:RANKS", NODE, "pairs:ROUND", "pairs:ROUND:back", "pairs:I-J+K-L")
+"""How arrangements are written; RANKS are those of one group, ROUND is one of those in which all pairs meet."""
 
 
 class Company(StrEnum):
@@ -40,7 +48,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Attributes
     ----------
     arrangement : str
-        How ranks are grouped: ``blocked:RANKS``, ``strided:RANKS`` or ``node``.
+        How ranks are grouped, one of `FORMS` but all.
     index : int
         Which group, from 0 on.
     world : Placement
@@ -69,11 +77,18 @@ class Group(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def count(self) -> int:
         """Number of groups."""
-        return self.world.ranks // self.size
+        return len(pairs_of(self.arrangement, self.world)) if self.is_pair else self.world.ranks // self.size
 
     @property
-    def members(self) -> range:
+    def is_pair(self) -> bool:
+        """Whether it is one of the pairs that meet in a round."""
+        return self.arrangement.startswith(PAIRS)
+
+    @property
+    def members(self) -> Sequence[int]:
         """Indices of its ranks among all, in the order that they have in the group."""
+        if self.is_pair:
+            return pairs_of(self.arrangement, self.world)[self.index]
         if self.arrangement.startswith("strided"):
             return range(self.index, self.world.ranks, self.count)
         return range(self.index * self.size, (self.index + 1) * self.size)
@@ -97,6 +112,9 @@ def group_size(arrangement: str, world: Placement) -> int:
     kind, _colon, number = arrangement.partition(":")
     if arrangement == NODE:
         return world.ranks_per_node
+    if arrangement.startswith(PAIRS):
+        pairs_of(arrangement, world)
+        return 2
     if kind not in KINDS:
         raise UnknownNameError("arrangement of groups", arrangement, FORMS)
     size = _size_of(number)
@@ -113,9 +131,41 @@ def check_arrangement(arrangement: str) -> None:
     """Raise UsageError where nothing can be arranged so."""
     if arrangement == ALL:
         return
+    if arrangement.startswith(PAIRS):
+        _written(arrangement)
+        return
     kind, _colon, number = arrangement.partition(":")
     # So many ranks can be divided so: what remains wrong is wrong for all.
     group_size(arrangement, Placement(ranks_per_node=(_size_of(number) if kind in KINDS else 0) or 1))
+
+
+@cache
+def pairs_of(arrangement: str, world: Placement) -> tuple[Pair, ...]:
+    """Return the pairs of an arrangement, the first of each sends first; UsageError where these ranks have no such."""
+    number, named, is_back = _written(arrangement)
+    if named:
+        ranks = [rank for pair in named for rank in pair]
+        if len(set(ranks)) < len(ranks) or max(ranks) >= world.ranks:
+            raise UsageError(
+                f"{shown(arrangement)}: name each of the {counted(world.ranks, 'rank')}, 0 and up, at most once"
+            )
+        return named
+    count = count_rounds(world)
+    if number >= count:
+        raise UsageError(f"{arrangement}: {world} has {counted(count, 'round')} of pairs, 0 and up")
+    pairs = next(islice(all_rounds(world), number, None)).pairs
+    return tuple((two, one) for one, two in pairs) if is_back else pairs
+
+
+def _written(arrangement: str) -> tuple[int, tuple[Pair, ...], bool]:
+    """Return the number of a round, or the pairs that are named, and whether each goes back."""
+    text = arrangement.removeprefix(PAIRS)
+    if re.fullmatch(rf"\d{{1,7}}({BACK})?", text):
+        return int(text.removesuffix(BACK)), (), text.endswith(BACK)
+    if re.fullmatch(r"\d{1,7}-\d{1,7}(\+\d{1,7}-\d{1,7})*", text):
+        ends = (pair.split("-") for pair in text.split("+"))
+        return 0, tuple((int(one), int(two)) for one, two in ends), False
+    raise UsageError(f"{shown(arrangement)}: a round of pairs is written as pairs:0, pairs:0:back or pairs:0-5+3-7")
 
 
 def _size_of(number: str) -> int:

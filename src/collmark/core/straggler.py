@@ -178,7 +178,9 @@ def _seen(records: Iterable[Record], end: End) -> Iterator[_Seen]:
             )
 
 
-def _straggler(what: str, end: End, seen: Sequence[_Seen], members: range, hosts: dict[int, str]) -> Straggler | None:
+def _straggler(
+    what: str, end: End, seen: Sequence[_Seen], members: Sequence[int], hosts: dict[int, str]
+) -> Straggler | None:
     if not seen:
         return None
     ranks = len(seen[0].last)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from msgspec.structs import replace
 from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of, times
+from tests.analysis.made_pairs import sweep_run
 
 from collmark.analysis.compare.compare import compare
 from collmark.analysis.compare.history import histories
@@ -21,6 +22,7 @@ from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fits, fit_frame
 from collmark.analysis.report.material import gather
 from collmark.analysis.report.sections.history import drawn_histories
+from collmark.analysis.report.sections.pairs import rows_of
 from collmark.analysis.report.sections.runs import drawn_changes
 from collmark.analysis.results import Results
 from collmark.core.case import Cadence
@@ -162,6 +164,7 @@ def table_for(figure: str, results: Results) -> pd.DataFrame:
         "contrast": lambda: placed(contrasts(drawn_of(streamed(results))), most_curves=1),
         "change": lambda: _changes(results),
         "history": lambda: _histories(results),
+        "pairs": lambda: rows_of(gather([sweep_run()])),
         "tails": repetitions_of,
         "prior": lambda: with_prior(drawn_of(results).assign(backend="nccl"), "nccl:HOPPER"),
         "last-rank": lambda: rank_shares([results]),

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from tests.analysis.figures.tables import in_time_order
 from tests.analysis.made import curve, noisy, results_of, times
+from tests.analysis.made_pairs import sweep_run
 
 from collmark.analysis.figures.index import FIGURES
 from collmark.analysis.report.content import Drawing, Section, Table
@@ -21,7 +23,7 @@ from collmark.analysis.results import Results
 from collmark.workflow.report import material_of
 
 RATIOS = ("residuals", "contrast", "change")
-CURVES = ("bandwidth", "times", "prior")
+CURVES = ("bandwidth", "times", "algorithm-bandwidth", "prior")
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -51,12 +53,18 @@ def told(sections: list[Section]) -> Iterator[Told]:
 
 @pytest.fixture(scope="module")
 def figures(simulated: Results) -> list[Told]:
-    """Return the figures of two reports, which are of every kind."""
+    """Return the figures of several reports, which are of every kind."""
     slower = [record if record.timing is None else times(record, 1.2) for record in simulated.records]
     other = msgspec.structs.replace(simulated, name="other", records=slower)
     nccl = results_of(noisy(curve(of_case={"backend": "nccl"})), name="nccl")
-    first = sections_of(material_of([simulated, other]))
-    return [*told(first), *told(sections_of(material_of([nccl], prior="nccl:HOPPER")))]
+    nights = in_time_order(
+        [results_of(noisy(curve(), seed=night)) for night in range(6)], (1.0, 1.0, 1.0, 1.3, 1.3, 1.3)
+    )
+    materials = [
+        material_of([simulated, other]), material_of([nccl], prior="nccl:HOPPER"), material_of(nights),
+        material_of([sweep_run()]),
+    ]  # fmt: skip
+    return [one for material in materials for one in told(sections_of(material))]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +99,8 @@ def test_axes_have_names_and_units(kind: str, whole: dict[str, Figure]) -> None:
     units = {
         "bandwidth": "bus bandwidth (GB/s)", "times": "T (µs)", "prior": "T (µs)", "residuals": "measured / model",
         "contrast": "T", "change": "T", "tails": "T / median", "last-rank": "share of repetitions",
-        "launches": "nbytes",
+        "launches": "nbytes", "pairs": "rank that sends", "history": "T",
+        "algorithm-bandwidth": "algorithm bandwidth (GB/s)",
     }  # fmt: skip
     for axes in whole[kind].axes:
         if not axes.get_title(loc="left"):
@@ -178,9 +187,9 @@ def _dots(axes: Axes) -> list[Any]:
 
 
 @pytest.mark.manner(28)
-@pytest.mark.parametrize("kind", [kind for kind in FIGURES if kind not in {"launches", "tails"}])
+@pytest.mark.parametrize("kind", [kind for kind in FIGURES if kind not in {"launches", "pairs", "tails"}])
 def test_no_line_goes_from_point_to_point(kind: str, whole: dict[str, Figure]) -> None:
-    """Two figures draw no points: tiles, and distributions, whose steps are all there is."""
+    """Three figures draw no points: tiles, and distributions, whose steps are all there is."""
     for axes in whole[kind].axes:
         points = {(round(float(x), 12), round(float(y), 12)) for x, y in _dots(axes)}
         for line in axes.lines:
