@@ -101,7 +101,7 @@ def caption(table: pd.DataFrame) -> str:
     """Return what the marks are."""
     one = table.iloc[0]
     return (
-        f"Tile: T of a pair over what is usual in its tier, inside nodes or between them; {one['pairs']}, in one launch: "
-        "no interval. Colours end at 41 % (half an octave); blank: not measured; thin lines: nodes."
+        f"Tile: T of a pair over what is usual in its tier, inside nodes or between them; {one['pairs']}, in one "
+        "launch: no interval. Colours end at 41 % (half an octave); blank: not measured; thin lines: nodes."
         + (" A tile is a pair of nodes, coloured by its furthest pair." if tiles(table)[1] == "node" else "")
     )

@@ -28,6 +28,7 @@ _NOTHING = 1e-12  # of T: smaller parts are not made smaller still
 _MOST_STEPS = 200
 _LONGEST_STEP = 3.0
 _STILL = 1e-9
+_GONE = 1e-4  # of T at every size
 _DAMPING = (1e-9, 1e9)
 
 
@@ -203,6 +204,11 @@ def _steps(
     # The second derivative of soft-L1 is the cube of what the first is weighed with.
     curved_KFF = np.einsum("kfn,kgn,kn->kfg", slopes_KFN, slopes_KFN, softened_KN**3)
     steep_KF = np.einsum("kfn,kn->kf", slopes_KFN**2, softened_KN)
+    # A parameter that makes up next to nothing and runs to zero has no say in where the others go: its own step is far
+    # longer than what is taken of it, and theirs would be those beside a step that is not made.
+    is_gone_KF = (slopes_KFN.max(axis=2) < _GONE) & (downhill_KF > 0)
+    apart_KFF = is_gone_KF[:, :, None] | is_gone_KF[:, None]
+    curved_KFF[apart_KFF] = 0.0
     curved_KFF[:, *np.diag_indices(steep_KF.shape[1])] += damping_K[:, None] * steep_KF + 1e-300
     steps_KP = np.zeros(slopes_KPN.shape[:2])
     steps_KP[:, free_P] = -np.linalg.solve(curved_KFF, downhill_KF[..., None])[..., 0]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+import pandas as pd
+
+from collmark.analysis.columns import SERIES
 from collmark.analysis.compare.compare import Compared
 from collmark.analysis.compare.verdict import Comparison, Verdict
+from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.words import interval_words
 from collmark.analysis.report.cells import name_heading, texts
 from collmark.analysis.report.content import Heading, Table
@@ -71,3 +76,34 @@ def changes_table(compared: Compared, anchor: str, most: int) -> Table:
 def _counts(rows: Iterable[Comparison]) -> str:
     counts = Counter(row.verdict for row in rows)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
+
+
+def drawn_changes(compared: Compared) -> pd.DataFrame | None:
+    """Return a row for each comparison, placed, as the picture of changes takes them; None where there is none."""
+    rows = list(_rows(compared))
+    return placed(pd.DataFrame(rows), most_curves=1) if rows else None
+
+
+def _rows(compared: Compared) -> Iterator[dict[str, object]]:
+    for against in compared.others:
+        for one in against.comparisons:
+            estimate, facts = one.estimate, one.pair.a.facts
+            yield {
+                **{name: facts[name] for name in (*SERIES, "nbytes", "case")},
+                "base": compared.base.name,
+                "other": against.side.name,
+                "base_seconds": _mean(one.pair.a.seconds_L),
+                "other_seconds": _mean(one.pair.b.seconds_L),
+                "ratio": one.value,
+                "ratio_lower": float("nan") if estimate is None else estimate.lower,
+                "ratio_upper": float("nan") if estimate is None else estimate.upper,
+                "contrast_launches": min(len(one.pair.a.seconds_L), len(one.pair.b.seconds_L)),
+                "paired": False,
+                "effect": compared.effect,
+                "verdict": str(one.verdict),
+                "differs": one.pair.differs,
+            }
+
+
+def _mean(seconds_L: tuple[float, ...]) -> float:
+    return statistics.geometric_mean(seconds_L)

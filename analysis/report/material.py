@@ -22,6 +22,7 @@ from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fit, Fits, fit_frame
 from collmark.analysis.modes import Modes, several_modes
 from collmark.analysis.pairs.of_runs import Judged, has_pairs, judge, without_pairs
+from collmark.analysis.report.changes import drawn_changes
 from collmark.analysis.report.scatter import Scatter, scatters
 from collmark.analysis.results import Results
 from collmark.analysis.skew import Skew, skews
@@ -71,6 +72,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
         Name of a prior to set beside measurements; empty for none.
     compared : Compared or None
         All other runs against the first; None where no case is in both.
+    changed : DataFrame or None
+        A row for each of its comparisons, as figures take them.
     pairs : tuple of Judged
         What is slow among pairs of ranks. Their records are in nothing else: a pair is no curve.
     """
@@ -92,6 +95,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     include_unstable: bool = False
     prior: str = ""
     compared: Compared | None = None
+    changed: pd.DataFrame | None = None
     pairs: tuple[Judged, ...] = ()
 
     @property
@@ -172,7 +176,9 @@ def gather(
         prior=prior,
         pairs=pairs,
     )
-    return msgspec.structs.replace(_with_repetitions(bare), compared=_compared(bare))
+    compared = _compared(bare)
+    changed = None if compared is None else drawn_changes(compared)
+    return msgspec.structs.replace(_with_repetitions(bare), compared=compared, changed=changed)
 
 
 def _compared(material: Material) -> Compared | None:

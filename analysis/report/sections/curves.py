@@ -10,7 +10,7 @@ from collmark.analysis.report.pictures import picture
 
 ANCHOR = "curves"
 NUMBERS = "cases"
-VIEWS = {"bandwidth": ("busbw", 24), "times": ("time", 12), "algorithm-bandwidth": ("algbw", 12)}
+VIEWS = {"bandwidth": ("busbw", 12), "times": ("time", 12), "algorithm-bandwidth": ("algbw", 12)}
 """Figures, what each is called as a view of the same curves, and how many of its panels are drawn at most."""
 
 

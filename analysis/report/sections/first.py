@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import msgspec
+import pandas as pd
 
 from collmark.analysis.claims.finding import Finding
-from collmark.analysis.compare.compare import Compared
 from collmark.analysis.compare.verdict import Verdict
 from collmark.analysis.expected.share import declared
 from collmark.analysis.figures.words import ASYMPTOTE, gigabytes, microseconds, percent
@@ -21,7 +21,6 @@ from collmark.analysis.report.sections.claims import reasons_table
 from collmark.analysis.report.sections.expected import lowest_table
 from collmark.analysis.report.sections.pairs import found_table
 from collmark.analysis.report.sections.pairs import tiles as pair_tiles
-from collmark.analysis.report.sections.runs import drawn_changes
 from collmark.analysis.report.sentences import sentences
 from collmark.analysis.report.verdicts import by_records, half_there
 from collmark.core.numeral import counted
@@ -109,7 +108,7 @@ def _carrier(material: Material) -> Drawing | None:
     if material.pairs:
         return pair_tiles(material, "carrier")
     if material.changes is not None:
-        return _change(material.changes)
+        return _change(material.changed)
     rows = material.drawn[material.drawn["nbytes"] > 0]
     leading = material.leading
     decided = by_records(material.findings)
@@ -128,10 +127,9 @@ def _carrier(material: Material) -> Drawing | None:
     return None if drawing is None else msgspec.structs.replace(drawing, is_large=True)
 
 
-def _change(compared: Compared) -> Drawing | None:
+def _change(changed: pd.DataFrame | None) -> Drawing | None:
     """Return the picture of the case that changed most, or of the first where none did."""
-    table = drawn_changes(compared)
-    table = None if table is None else table[table["nbytes"] > 0]
+    table = None if changed is None else changed[changed["nbytes"] > 0]
     if table is None or table.empty:
         return None
     called = table[table["verdict"].isin([Verdict.SLOWER, Verdict.FASTER])]

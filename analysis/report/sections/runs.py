@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterator
-
 import pandas as pd
 
-from collmark.analysis.columns import SERIES
 from collmark.analysis.compare.compare import Against, Compared
 from collmark.analysis.compare.verdict import Verdict
-from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.words import microseconds
 from collmark.analysis.report.cells import (
     name_heading,
@@ -32,8 +27,7 @@ MOST_ROWS, MOST_DIFFERENCES = 200, 12
 
 def runs(material: Material) -> Section | None:
     """Return how all other runs compare with the first; None where no case is in both."""
-    compared = material.compared
-    table = None if compared is None else drawn_changes(compared)
+    compared, table = material.compared, material.changed
     if compared is None or table is None:
         return None
     blocks: list[Block] = [
@@ -48,12 +42,6 @@ def runs(material: Material) -> Section | None:
     )
 
 
-def drawn_changes(compared: Compared) -> pd.DataFrame | None:
-    """Return a row for each comparison, placed, as the picture of changes takes them; None where there is none."""
-    rows = list(_rows(compared))
-    return placed(pd.DataFrame(rows), most_curves=1) if rows else None
-
-
 def _words(one: Against) -> str:
     kept = one.differences[:MOST_DIFFERENCES]
     more = f"; and {len(one.differences) - len(kept)} more" if len(one.differences) > len(kept) else ""
@@ -62,31 +50,6 @@ def _words(one: Against) -> str:
     reasons = "; ".join(list(dict.fromkeys(unmatched))[:MOST_DIFFERENCES])
     said = f" {counted(len(unmatched), 'case')} not compared ({reasons})." if unmatched else ""
     return f"Differs: {differs}{more}.{said}"
-
-
-def _rows(compared: Compared) -> Iterator[dict[str, object]]:
-    for against in compared.others:
-        for one in against.comparisons:
-            estimate, facts = one.estimate, one.pair.a.facts
-            yield {
-                **{name: facts[name] for name in (*SERIES, "nbytes", "case")},
-                "base": compared.base.name,
-                "other": against.side.name,
-                "base_seconds": _mean(one.pair.a.seconds_L),
-                "other_seconds": _mean(one.pair.b.seconds_L),
-                "ratio": one.value,
-                "ratio_lower": float("nan") if estimate is None else estimate.lower,
-                "ratio_upper": float("nan") if estimate is None else estimate.upper,
-                "contrast_launches": min(len(one.pair.a.seconds_L), len(one.pair.b.seconds_L)),
-                "paired": False,
-                "effect": compared.effect,
-                "verdict": str(one.verdict),
-                "differs": one.pair.differs,
-            }
-
-
-def _mean(seconds_L: tuple[float, ...]) -> float:
-    return statistics.geometric_mean(seconds_L)
 
 
 def _counts_table(compared: Compared) -> Table:

@@ -20,10 +20,10 @@ from collmark.analysis.figures.place import placed
 from collmark.analysis.figures.rank_shares import rank_shares
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fits, fit_frame
+from collmark.analysis.report.changes import drawn_changes
 from collmark.analysis.report.material import gather
 from collmark.analysis.report.sections.history import drawn_histories
 from collmark.analysis.report.sections.pairs import rows_of
-from collmark.analysis.report.sections.runs import drawn_changes
 from collmark.analysis.results import Results
 from collmark.core.case import Cadence
 from collmark.core.operation_table import OPERATIONS
