@@ -29,6 +29,8 @@ AGAIN = 2.0
 """Standard errors above what is usual, from which on an excess has come again."""
 EFFECT = 0.05
 """Smallest excess of T that is of interest."""
+ONE_IN_TEN = 1.28
+"""Standard errors below which one normal value in ten lies."""
 CHANCE = 0.005
 """Chance that a clean run names anybody, over all suspects of a tier."""
 PEERS = 8
@@ -144,8 +146,26 @@ def sweep(meetings: Meetings, layout: Layout, effect: float = EFFECT) -> Sweep:
     return Sweep(layout=layout, inside=inside, between=between, suspects=tuple(found), effect=log_effect)
 
 
+def suspicion(tier: Usual) -> float:
+    """Return the standard errors above what is usual from which on something is suspected in a tier."""
+    return float(np.clip(stats.norm.isf(min(0.5, IN_VAIN / len(tier.rest_M))), *SUSPICIOUS))
+
+
+def visible(tier: Usual, effect: float, pairs: int = 1) -> float:
+    """Return the excess, ln of T, that nine of ten sweeps suspect in something that has so many pairs.
+
+    It must exceed both the effect of interest and, by 1.28 standard errors, what makes a suspect. Of a single pair the
+    excess of both its ranks takes a part, which moves by 1.25 sigma / K where one of K others takes longer.
+    """
+    if pairs > 1:
+        return max(effect, (suspicion(tier) + ONE_IN_TEN) * float(tier.error(pairs)))
+    met = max(1.0, float(np.median(tier.met_R)))
+    spread = math.sqrt(1 + 2 * MEDIAN_ERROR**2 / met)
+    return max(effect, (suspicion(tier) + 2 * MEDIAN_ERROR / met + ONE_IN_TEN * spread) * tier.sigma)
+
+
 def _suspects(tier: Usual, layout: Layout, effect: float, *, is_between: bool) -> Iterator[Suspect]:
-    errors = float(np.clip(stats.norm.isf(min(0.5, IN_VAIN / len(tier.rest_M))), *SUSPICIOUS))
+    errors = suspicion(tier)
 
     def bar(count: float) -> float:
         return max(errors * float(tier.error(max(count, 1.0))), effect / 2)

@@ -98,7 +98,8 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True):
     rest_M : ndarray
         What neither explains.
     sigma : float
-        Standard deviation of the noise, from the median of the absolute rest.
+        Standard deviation of the noise, from the median of the absolute rest, or of how both directions differ where
+        that is more.
     met_R : ndarray of int
         How many others a rank met.
     """
@@ -155,6 +156,9 @@ def usual(meetings: Meetings, ranks: int, *, sides_R: IntArray | None = None) ->
     met_R = sign_RK.sum(axis=1)
     free = max(1.0, len(rest_M) - int(is_met_R.sum()))
     sigma = NORMAL_MAD * float(np.median(np.abs(rest_M))) * float(np.sqrt(len(rest_M) / free))
+    # Of few pairs medians leave many with no rest at all; what both directions differ by, nothing was fitted to.
+    differ_M = np.log(meetings.there_M / meetings.back_M) / 2
+    sigma = max(sigma, NORMAL_MAD * float(np.median(np.abs(differ_M))))
     return Usual(
         meetings=meetings, level=level, excess_R=np.where(is_met_R, excess_R, np.nan), rest_M=rest_M, sigma=sigma,
         met_R=met_R,

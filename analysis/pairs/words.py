@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from collmark.analysis.pairs.find import Finding, Kind
+import numpy as np
+
+from collmark.analysis.pairs.find import Finding, Kind, visible
 from collmark.analysis.pairs.name import named
 from collmark.analysis.pairs.of_runs import Judged
 from collmark.core.marker import said_before
@@ -49,7 +51,13 @@ def finding_words(one: Judged) -> Iterator[str]:
         yield f"{suspects}, not measured again yet: nobody is named"
     else:
         again = f"{suspects} measured again in {counted(one.repeats, 'launch')}" if one.repeats else suspects
-        yield f"nothing is slow by {100 * math.expm1(one.sweep.effect):.3g} % or more ({again})"
+        tier = one.sweep.between or one.sweep.inside
+        assert tier is not None, "pairs were measured"
+        pair, rank = (visible(tier, one.sweep.effect, pairs) for pairs in (1, max(1, int(np.median(tier.met_R)))))
+        yield (
+            f"nothing is named ({again}); nine times in ten a pair would be suspected from {_about(pair)} % on, a rank "
+            f"from {_about(rank)} %"
+        )
 
 
 def slow_words(finding: Finding, one: Judged) -> str:
@@ -63,6 +71,10 @@ def slow_words(finding: Finding, one: Judged) -> str:
         f"{name_of(finding, one)} takes {_percent(finding.excess)}{interval} % longer than usual {where} (again in "
         f"{finding.again} of {finding.launches} launches, {chance}{level})"
     )
+
+
+def _about(log: float) -> str:
+    return f"{100 * math.expm1(log):.2g}" if math.expm1(log) < 1 else f"{100 * math.expm1(log):.0f}"
 
 
 def _percent(log: float) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.prove.pairs_draws import NOISE, Setting, drawn, is_found, name_of
 
-from collmark.analysis.pairs.find import Kind, again, confirmed, sweep
+from collmark.analysis.pairs.find import Kind, again, confirmed, sweep, visible
 from collmark.analysis.pairs.meetings import Layout, Meetings, usual
 from collmark.core.pairing import Round, all_rounds, packed
 from collmark.core.placement import Placement
@@ -77,6 +77,20 @@ def test_of_two_nodes_neither_is_called_slow() -> None:
         assert not [one for one in found if one.suspect.is_between]
         assert first.between is not None
         assert first.between.level > np.log(1.4e-4), "both are slower together: that is all that can be told"
+
+
+@pytest.mark.parametrize(("setting", "runs"), [(SMALL, 200), (LARGE, 60)], ids=["8 ranks", "64 ranks"])
+def test_what_would_show_is_what_sweeps_suspect(setting: Setting, runs: int) -> None:
+    clean = [
+        first.between for _truth, first, _found in (drawn(setting, rounds_of(setting), seed) for seed in range(30))
+    ]
+    limit = float(np.exp(np.mean([visible(tier, 0.01) for tier in clean if tier is not None])))
+    slow = msgspec.structs.replace(setting, slow=Kind.PAIR, factor=limit)
+    suspected = 0
+    for seed in range(runs):
+        truth, first, _found = drawn(slow, rounds_of(slow), seed)
+        suspected += any(one.kind is Kind.PAIR and set(one.ranks) == set(truth.ranks) for one in first.suspects)
+    assert 0.75 <= suspected / runs <= 0.99  # 90 % are meant, and said to be about that
 
 
 def test_without_suspects_nothing_is_measured_again() -> None:
