@@ -95,12 +95,16 @@ def pass_gate(gate: Gate, comparisons: Sequence[Comparison], unmatched: Sequence
         why = "no case has an interval: each side needs two launches" if comparisons else "no case of A was found in B"
         return Result(passed=False, reason=why)
     failing = [one for one in comparisons if _fails(gate, one)]
-    worst = sorted(failing, key=lambda one: -(one.estimate.lower if one.estimate else one.value))
+    worst = sorted(failing, key=lambda one: _end(gate, one), reverse=True)
     return Result(passed=not failing, failing=tuple(worst))
 
 
 def _fails(gate: Gate, one: Comparison) -> bool:
-    most = 1 + gate.effect
+    return gate.strict if one.estimate is None else _end(gate, one) > 1 + gate.effect
+
+
+def _end(gate: Gate, one: Comparison) -> float:
+    """Return the end of the interval that decides; the value where there is no interval."""
     if one.estimate is None:
-        return gate.strict
-    return one.estimate.upper > most if gate.strict else one.estimate.lower > most
+        return one.value
+    return one.estimate.upper if gate.strict else one.estimate.lower

@@ -45,6 +45,12 @@ def test_the_worst_comes_first() -> None:
     assert [round(one.value, 1) for one in pass_gate(LOOSE, found, []).failing] == [1.4, 1.2, 1.1]
 
 
+def test_the_worst_of_a_strict_gate_is_what_may_be_slowest() -> None:
+    # What is surely slower, and what is known so badly that it may be slower by far more.
+    found = judge([pair(around(1.0, 0.01), around(1.2, 0.01)), pair(around(1.0, 0.1), around(1.15, 0.1))])
+    assert [round(one.value, 2) for one in pass_gate(STRICT, found, []).failing] == [1.15, 1.2]
+
+
 def test_reading() -> None:
     assert read_gate("slower-than=7.5%", strict=True) == Gate(effect=0.075, strict=True)
     assert read_effect("2 %") == 0.02
