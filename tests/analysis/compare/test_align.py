@@ -96,6 +96,15 @@ def test_a_case_without_a_time_says_its_status() -> None:
     assert aligned(curve(sizes=(1024,)), failed)[1][0].reason == "B failed"
 
 
+def test_what_b_lacks_is_lost_and_what_a_lacks_is_not() -> None:
+    both, more = curve(sizes=(1024,)), curve(sizes=(1024, 4096))
+    assert [one.lost for one in aligned(more, both)[1]] == [True]
+    assert [one.lost for one in aligned(both, more)[1]] == [False]
+    failed = [record_of(case_of(nbytes=1024), None, launch) for launch in (1, 2)]
+    assert [one.lost for one in aligned(both, failed)[1]] == [True]
+    assert [one.lost for one in aligned(failed, both)[1]] == [False]
+
+
 def test_sizes_between_those_of_b_are_read_off_its_model_when_asked() -> None:
     b = Side(name="b", results=(results_of(curve(sizes=[2**n for n in range(10, 20, 2)]), "b"),))
     a = times(curve(sizes=(1024, 2048, 2**25)))
