@@ -87,8 +87,8 @@ def pass_gate(gate: Gate, comparisons: Sequence[Comparison], unmatched: Sequence
     comparisons : sequence of Comparison
         Of B with A.
     unmatched : sequence of Unmatched
-        What is not compared: a result that was right in A and is wrong in B fails any gate, and a time of A that nothing
-        of B can be compared with a strict one: no interval of it lies inside.
+        What is not compared: a result that was right in A and is wrong in B fails any gate, and a time of A that
+        nothing of B can be compared with a strict one: no interval of it lies inside.
     """
     broken = sum(one.breaks for one in unmatched)
     if broken:
