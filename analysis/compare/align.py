@@ -49,12 +49,15 @@ class Unmatched(msgspec.Struct, frozen=True, kw_only=True):
         Why it is not compared.
     breaks : bool
         Whether A has a right result and B a wrong one.
+    lost : bool
+        Whether A has a time, and nothing of B to compare it with.
     """
 
     facts: dict[str, object]
     where: str
     reason: str
     breaks: bool = False
+    lost: bool = False
 
 
 def align(
@@ -86,7 +89,8 @@ def align(
                 continue
             where, reason = "both", found
         breaks = not one.is_wrong and other is not None and other.is_wrong
-        unmatched.append(Unmatched(facts=one.facts, where=where, reason=reason, breaks=breaks))
+        lost = not one.reason
+        unmatched.append(Unmatched(facts=one.facts, where=where, reason=reason, breaks=breaks, lost=lost))
     unmatched += [
         Unmatched(facts=other.facts, where="B", reason=_nearest(other, a.values()))
         for key, other in b.items()

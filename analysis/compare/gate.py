@@ -10,6 +10,7 @@ import msgspec
 from collmark.analysis.compare.align import Unmatched
 from collmark.analysis.compare.verdict import Comparison
 from collmark.core.errors import UsageError, excerpt
+from collmark.core.numeral import counted
 
 PERCENT = re.compile(r"(?P<percent>\d+(\.\d+)?)\s*%")
 GATE = re.compile(r"slower-than=(?P<percent>\d+(\.\d+)?)\s*%")
@@ -86,7 +87,8 @@ def pass_gate(gate: Gate, comparisons: Sequence[Comparison], unmatched: Sequence
     comparisons : sequence of Comparison
         Of B with A.
     unmatched : sequence of Unmatched
-        What is not compared: a result that was right in A and is wrong in B fails any gate.
+        What is not compared: a result that was right in A and is wrong in B fails any gate, and a time of A that
+        nothing of B can be compared with a strict one: no interval of it lies inside.
     """
     broken = sum(one.breaks for one in unmatched)
     if broken:
@@ -95,12 +97,19 @@ def pass_gate(gate: Gate, comparisons: Sequence[Comparison], unmatched: Sequence
         why = "no case has an interval: each side needs two launches" if comparisons else "no case of A was found in B"
         return Result(passed=False, reason=why)
     failing = [one for one in comparisons if _fails(gate, one)]
-    worst = sorted(failing, key=lambda one: -(one.estimate.lower if one.estimate else one.value))
+    lost = sum(one.lost for one in unmatched)
+    if gate.strict and lost and not failing:
+        return Result(passed=False, reason=f"{counted(lost, 'case')} of A cannot be compared (--list-unmatched)")
+    worst = sorted(failing, key=lambda one: _end(gate, one), reverse=True)
     return Result(passed=not failing, failing=tuple(worst))
 
 
 def _fails(gate: Gate, one: Comparison) -> bool:
-    most = 1 + gate.effect
+    return gate.strict if one.estimate is None else _end(gate, one) > 1 + gate.effect
+
+
+def _end(gate: Gate, one: Comparison) -> float:
+    """Return the end of the interval that decides; the value where there is no interval."""
     if one.estimate is None:
-        return gate.strict
-    return one.estimate.upper > most if gate.strict else one.estimate.lower > most
+        return one.value
+    return one.estimate.upper if gate.strict else one.estimate.lower

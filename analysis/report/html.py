@@ -23,7 +23,7 @@ LOG_ROOM = 0.08
 SPAN_WIDTH = 90.0
 SCRIPTS = ("report.js", "figures.js")
 """Joined in this order."""
-SI_UNITS = {"µs": "s", "GB/s": "B/s"}
+SI_UNITS = {"µs": "s", "GB/s": "B/s", "%": "1"}
 """What the numbers behind a cell are in, by the unit in which they are shown; of all others it is the same."""
 
 

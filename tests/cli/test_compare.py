@@ -92,6 +92,20 @@ def test_a_gate_that_matched_nothing_fails(cli: Cli, measured: str) -> None:
     assert listed.count("not compared: all_reduce") == 3
 
 
+def test_a_gate_says_what_of_a_was_not_compared(cli: Cli, measured: str) -> None:
+    copy = copy_of(measured, "copy")
+    kept = [
+        line for line in (copy / RECORDS_FILE).read_text(encoding="utf-8").splitlines() if '"nbytes": 64,' not in line
+    ]
+    (copy / RECORDS_FILE).write_text("\n".join(kept) + "\n", encoding="utf-8")
+    loose = cli("compare", measured, str(copy), "--gate", "slower-than=900%")
+    assert loose.status == 0
+    assert "2 cases compared, 1 of A not" in " ".join(loose.err.split())
+    strict = cli("compare", measured, str(copy), "--gate", "slower-than=900%", "--gate-strict")
+    assert strict.status == 1
+    assert "1 case of A cannot be compared" in " ".join(strict.err.split())
+
+
 def test_baselines_are_plain_folders(cli: Cli, measured: str) -> None:
     copy = copy_of(measured, "copy")
     base = Path("results/baselines/nccl-2.27")

@@ -123,13 +123,17 @@ const quoted = (text) => {
 const csv = (table) => {
   const heads = [...table.tHead.rows[0].cells];
   const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
+  const names = heads.map((head) => (head.querySelector("button") || head).firstChild?.textContent.trim() || "");
+  const isOne = (name) => names.indexOf(name) === names.lastIndexOf(name);
+  // Of intervals in one table each is named by what it belongs to.
+  const whose = (column) => (isOne(names[column]) ? "" : `${names.slice(0, column).findLast((name) => name && isOne(name)) || ""} `.trimStart());
   const columns = heads.map((head, column) => {
     if (head.classList.contains("d")) return null;
     const cells = rows.map((row) => row.cells[column]), found = cells.map(values);
     const isKnown = cells.every((cell, at) => isAbsent(cell) || found[at].length > 0);
-    const small = head.querySelector("small"), name = head.textContent.replace(small ? small.textContent : "", "").trim();
+    const small = head.querySelector("small"), name = names[column];
     const unit = cells.some((cell) => cell.dataset.v) ? head.dataset.si || "" : small ? small.textContent : "";
-    const title = name + (unit && ` (${unit})`);
+    const title = whose(column) + name + (unit && ` (${unit})`);
     if (!isKnown) return [[title], cells.map((cell) => [cell.textContent.trim()])];
     const width = Math.max(1, ...found.map((own) => own.length));
     const titles = width === 2 ? [`${title} lower`, `${title} upper`] : [title];

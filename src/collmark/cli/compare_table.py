@@ -47,7 +47,9 @@ def gate_words(gate: Gate, result: Result, one: Against) -> str:
     """Return how a gate was passed, or what failed it worst."""
     head = f"gate slower-than={100 * gate.effect:g}%{' strict' if gate.strict else ''}"
     if result.passed:
-        return f"{head}: passed by {one.side.name}, {counted(len(one.comparisons), 'case')} compared"
+        lost = sum(row.lost for row in one.unmatched)
+        rest = f", {lost} of A not (--list-unmatched)" if lost else ""
+        return f"{head}: passed by {one.side.name}, {counted(len(one.comparisons), 'case')} compared{rest}"
     if not result.failing:
         return f"{head}: FAILED, {result.reason}"
     worst = result.failing[0]

@@ -55,6 +55,18 @@ def test_figures_of_a_simulation_are_compared_with_none_that_were_measured() -> 
     assert unmatched[0].reason == "marker - against SIMULATED"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [("origin", "nccl-tests", "origin - against nccl-tests"), ("window", 8, "window 1 against 8")],
+)
+def test_what_no_key_says_keeps_figures_apart(name: str, value: object, reason: str) -> None:
+    one = times(curve(sizes=(1024,)))
+    other = {key: msgspec.structs.replace(own, facts={**own.facts, name: value}) for key, own in one.items()}
+    pairs, unmatched = align(one, other)
+    assert not pairs
+    assert [row.reason for row in unmatched] == [reason]
+
+
 def test_another_tier_is_said_and_compared() -> None:
     (pair,), _unmatched = aligned(curve(sizes=(1024,), tier=Tier.NVLINK), curve(sizes=(1024,), tier=Tier.PCIE))
     assert pair.differs == "tier nvlink -> pcie"
@@ -96,11 +108,21 @@ def test_a_case_without_a_time_says_its_status() -> None:
     assert aligned(curve(sizes=(1024,)), failed)[1][0].reason == "B failed"
 
 
+def test_what_b_lacks_is_lost_and_what_a_lacks_is_not() -> None:
+    both, more = curve(sizes=(1024,)), curve(sizes=(1024, 4096))
+    assert [one.lost for one in aligned(more, both)[1]] == [True]
+    assert [one.lost for one in aligned(both, more)[1]] == [False]
+    failed = [record_of(case_of(nbytes=1024), None, launch) for launch in (1, 2)]
+    assert [one.lost for one in aligned(both, failed)[1]] == [True]
+    assert [one.lost for one in aligned(failed, both)[1]] == [False]
+
+
 def test_sizes_between_those_of_b_are_read_off_its_model_when_asked() -> None:
     b = Side(name="b", results=(results_of(curve(sizes=[2**n for n in range(10, 20, 2)]), "b"),))
-    a = times(curve(sizes=(1024, 2048, 2**25)))
+    a = times(curve(sizes=(512, 1024, 2048, 2**25)))
     assert len(align(a, times_of(b.table()))[0]) == 1
     pairs, unmatched = align(a, times_of(b.table()), fits_of(b.table()))
     assert [(pair.a.facts["nbytes"], pair.b.fitted) for pair in pairs] == [(1024, False), (2048, True)]
     assert pairs[1].b.seconds_L == pytest.approx(pairs[1].a.seconds_L, rel=1e-3)
-    assert unmatched[0].reason == "no 32 MiB there"  # beyond what B measured
+    # Beyond what B measured, on either side.
+    assert [one.reason for one in unmatched if one.where == "A"] == ["no 512 B there", "no 32 MiB there"]

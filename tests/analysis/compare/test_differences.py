@@ -29,7 +29,7 @@ def test_equal_sides_do_not_differ() -> None:
 
 
 def test_libraries_come_first_and_our_own_terms_last() -> None:
-    a = made(libraries={"torch": "2.12", "NCCL": "2.27"}, environment={"NCCL_ALGO": "Ring", "LANG": "C"})
+    a = made(libraries={"torch": "2.12", "NCCL": "2.27"}, environment={"LANG": "C", "NCCL_ALGO": "Ring"})
     b = made(libraries={"torch": "2.13", "NCCL": "2.28"}, environment={"NCCL_ALGO": "Tree"}, host="n2", seed=2)
     found = differences([a], [b])
     assert [one.name for one in found] == ["NCCL", "torch", "hosts", "$NCCL_ALGO", "$LANG", "plan.seed"]

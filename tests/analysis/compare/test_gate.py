@@ -40,9 +40,24 @@ def test_results_that_became_wrong_never_pass() -> None:
     assert "wrong" in pass_gate(LOOSE, good, [broken]).reason
 
 
+def test_a_strict_gate_fails_where_a_time_of_a_was_lost() -> None:
+    good = judge([pair(around(1.0, 0.01), around(1.0, 0.01))])
+    lost = Unmatched(facts={}, where="both", reason="B failed", lost=True)
+    new = Unmatched(facts={}, where="B", reason="no 8 B there")
+    assert pass_gate(LOOSE, good, [lost]).passed
+    assert "1 case of A" in pass_gate(STRICT, good, [lost, new]).reason
+    assert pass_gate(STRICT, good, [new]).passed
+
+
 def test_the_worst_comes_first() -> None:
     found = judge([pair(around(1.0, 0.01), around(ratio, 0.01)) for ratio in (1.1, 1.4, 1.2)])
     assert [round(one.value, 1) for one in pass_gate(LOOSE, found, []).failing] == [1.4, 1.2, 1.1]
+
+
+def test_the_worst_of_a_strict_gate_is_what_may_be_slowest() -> None:
+    # What is surely slower, and what is known so badly that it may be slower by far more.
+    found = judge([pair(around(1.0, 0.01), around(1.2, 0.01)), pair(around(1.0, 0.1), around(1.15, 0.1))])
+    assert [round(one.value, 2) for one in pass_gate(STRICT, found, []).failing] == [1.15, 1.2]
 
 
 def test_reading() -> None:

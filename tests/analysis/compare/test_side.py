@@ -45,6 +45,8 @@ def test_runs_of_one_side_lie_as_far_apart_as_was_planted() -> None:
     assert found == pytest.approx([math.log(1.1)] * 2, rel=0.05)
     assert noise_floor(found) == pytest.approx(1.1, rel=0.01)
     assert noise_floor(()) is None
+    # 0 to 20 per cent in even steps: 95 % of them stay below 19.
+    assert noise_floor([0.01 * step for step in range(21)]) == pytest.approx(math.exp(0.19))
 
 
 def test_nothing_below_the_floor_is_called() -> None:

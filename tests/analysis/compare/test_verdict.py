@@ -65,6 +65,16 @@ def test_among_many_a_single_weak_one_is_not_called() -> None:
     assert among.needed is not None
 
 
+def test_p_values_are_adjusted_as_benjamini_and_hochberg_say() -> None:
+    found = judge([pair(around(1.0, 0.05), around(1.0 + 0.02 * n, 0.05)) for n in (5, 1, 4, 2)])
+    p = [one.p_value for one in found]
+    ordered = sorted(p)
+    # The least over this and all larger ones of p x count / rank.
+    by_hand = [min(ordered[rank] * len(p) / (rank + 1) for rank in range(ordered.index(own), len(p))) for own in p]
+    assert [one.adjusted for one in found] == pytest.approx(by_hand)
+    assert len(set(by_hand)) > 1
+
+
 def test_what_is_smaller_than_a_repeat_differs_is_not_called() -> None:
     a, b = around(1.0, 0.01), around(1.12, 0.01)
     assert one(a, b).verdict is Verdict.SLOWER

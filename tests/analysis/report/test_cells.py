@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 
+import numpy as np
 import pytest
+from scipy import stats
 from tests.analysis.figures.tables import in_time_order, streamed
 from tests.analysis.made import curve, results_of
 
@@ -59,3 +62,15 @@ def test_every_cell_that_is_a_size_holds_its_bytes(monkeypatch: pytest.MonkeyPat
 def test_a_size_that_was_not_had_as_asked_holds_what_was_had() -> None:
     assert size_cell(4104, "4 KiB → 4.01 KiB") == Cell(text="4 KiB → 4.01 KiB", values=(4104,))
     assert size_cell(0) == Cell(text="-")
+
+
+def test_numbers_behind_cases_are_those_of_the_records() -> None:
+    records = curve(sizes=SIZES)
+    table = next(one for one in tables(gather([results_of(records)], ())) if one.anchor == "cases-table")
+    names = [heading.name for heading in table.headings]
+    for nbytes, row in zip(SIZES, table.rows, strict=True):
+        logs = np.log([one.timing.median for one in records if one.timing and one.case.nbytes == nbytes])
+        half = stats.t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / math.sqrt(len(logs))
+        ends = [math.exp(logs.mean() - half), math.exp(logs.mean() + half)]
+        assert row[names.index("T")].values == pytest.approx([math.exp(logs.mean())], rel=1e-12)
+        assert row[names.index("95 %")].values == pytest.approx(ends, rel=1e-12)

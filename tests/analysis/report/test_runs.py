@@ -7,6 +7,9 @@ import re
 import msgspec
 from tests.analysis.made import curve, noisy, results_of, times
 
+from collmark.analysis.compare.compare import compare
+from collmark.analysis.compare.side import Side
+from collmark.analysis.report.changes import changed, changes_table
 from collmark.analysis.report.content import Drawing, Table, Text
 from collmark.analysis.report.index import SECTIONS
 from collmark.analysis.report.material import gather
@@ -91,3 +94,13 @@ def test_cases_that_are_in_one_run_only_are_told_with_the_reason() -> None:
     words = section.blocks[0]
     assert isinstance(words, Text)
     assert words.words == "Differs: nothing that was recorded. 12 cases not compared (broadcast: no broadcast there)."
+
+
+def test_what_is_slower_is_told_before_what_is_faster_by_more() -> None:
+    before, after = (
+        Side(name=name, results=(results_of([*curve(alpha=alpha), *curve("all_gather", alpha=other)], name),))
+        for name, alpha, other in (("a", 20e-6, 20e-6), ("b", 8e-6, 26e-6))
+    )
+    found = compare(before, [after])
+    assert "; most slower: all_gather 16 B" in changed(found)
+    assert [row[0].text for row in changes_table(found, "verdicts", 5).rows] == ["all_gather", "all_reduce"]

@@ -98,7 +98,7 @@ def copied(browser: Browser, section: str) -> list[list[str]]:
     text = browser.evaluate(f"""new Promise(done => {{
         Object.defineProperty(navigator, 'clipboard',
             {{value: {{writeText: text => {{ done(text); return Promise.resolve(); }}}}, configurable: true}});
-        document.querySelector('#{section} .tools button').click();
+        [...document.querySelectorAll('#{section} .tools button')].find(one => one.textContent === 'copy CSV').click();
     }})""")
     return list(csv.reader(io.StringIO(text)))
 
@@ -112,6 +112,18 @@ def test_copied_tables_hold_si_units_and_all_digits(opened: Browser, simulated: 
     for row in rows:
         assert float(row[lower]) < float(row[seconds]) < float(row[lower + 1])
         assert len(row[seconds]) > 8
+
+
+def test_every_copied_column_has_a_name_of_its_own_and_the_unit_of_its_numbers(opened: Browser) -> None:
+    tables = {section: copied(opened, section) for section in ("fits", "ranks")}
+    for head, *_rows in tables.values():
+        assert len(set(head)) == len(head), head
+    assert "T min 95 % (s) lower" in tables["fits"][0]
+    # Behind what is seen as per cent stands a share, and a share is of the unit 1.
+    head, *rows = tables["ranks"]
+    shares = [float(row[head.index("entered last (1)")]) for row in rows]
+    assert shares
+    assert all(0 <= share <= 1 for share in shares)
 
 
 def test_what_a_spreadsheet_would_carry_out_is_copied_as_text(
