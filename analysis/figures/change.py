@@ -73,7 +73,9 @@ def _words(name: str, rows: pd.DataFrame) -> str:
     if slower.empty:
         return words
     worst = slower.loc[slower["ratio"].idxmax()]
-    told = [worst["panel"] if panels > 1 else "", worst["other"] if worst["other"] != name else ""]
+    # Where every run has a panel of its own, the panel's name ends with the run's.
+    is_told = worst["other"] == name or (panels > 1 and worst["panel"].endswith(f", {worst['other']}"))
+    told = [worst["panel"] if panels > 1 else "", "" if is_told else worst["other"]]
     where = ", ".join([*filter(None, told), format_nbytes(int(worst["nbytes"]))])
     return f"{words}; slowest: {where}, {slower_words(worst['ratio'])}"
 

@@ -29,8 +29,7 @@ AGAIN = 2.0
 """Standard errors above what is usual, from which on an excess has come again."""
 EFFECT = 0.05
 """Smallest excess of T that is of interest."""
-ONE_IN_TEN = 1.28
-"""Standard errors below which one normal value in ten lies."""
+ONE_IN_TEN = 1.28  # standard errors below which one normal value in ten lies
 CHANCE = 0.005
 """Chance that a clean run names anybody, over all suspects of a tier."""
 PEERS = 8

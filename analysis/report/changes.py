@@ -7,6 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+import numpy as np
 import pandas as pd
 
 from collmark.analysis.columns import SERIES
@@ -22,6 +23,8 @@ from collmark.core.operation_table import OPERATIONS
 from collmark.core.units import format_nbytes
 
 CALLED = (Verdict.SLOWER, Verdict.FASTER)
+MOST_BESIDE = 3
+"""Runs in one panel: as many as :data:`collmark.analysis.figures.change.SHADES` tells apart."""
 
 
 def changed(compared: Compared) -> str:
@@ -79,9 +82,20 @@ def _counts(rows: Iterable[Comparison]) -> str:
 
 
 def drawn_changes(compared: Compared) -> pd.DataFrame | None:
-    """Return a row for each comparison, placed, as the picture of changes takes them; None where there is none."""
+    """Return a row for each comparison, placed, as the picture of changes takes them; None where there is none.
+
+    More runs than there are colours for have a panel each, those with the largest changes first.
+    """
     rows = list(_rows(compared))
-    return placed(pd.DataFrame(rows), most_curves=1) if rows else None
+    if not rows:
+        return None
+    table = placed(pd.DataFrame(rows), most_curves=1)
+    if table["other"].nunique() <= MOST_BESIDE:
+        return table
+    table = table.assign(panel=table["panel"] + ", " + table["other"])
+    far = np.log(table["ratio"]).abs().where(table["verdict"].isin([str(verdict) for verdict in CALLED]), 0.0)
+    order = far.groupby(table["panel"]).transform("max").sort_values(ascending=False, kind="stable").index
+    return table.loc[order].reset_index(drop=True)
 
 
 def _rows(compared: Compared) -> Iterator[dict[str, object]]:

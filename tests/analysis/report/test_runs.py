@@ -77,8 +77,8 @@ def test_many_runs_are_counted_together() -> None:
     section = SECTIONS["runs"].build(gather(runs))
     assert section is not None
     (drawing,) = (one for one in section.blocks if isinstance(one, Drawing))
-    assert drawing.title.startswith("all_reduce: 4 runs against r0, 8 comparisons: 2 slower, ")
-    assert re.search(r"; slowest: r3, (1|64) KiB, 50 % slower$", drawing.title)
+    assert drawing.title.startswith("4 runs against r0, 8 comparisons in 4 panels: 2 slower, ")
+    assert re.search(r"; slowest: all_reduce, r3, (1|64) KiB, 50 % slower$", drawing.title)
 
 
 def test_runs_that_share_no_case_are_not_compared() -> None:
@@ -104,3 +104,14 @@ def test_what_is_slower_is_told_before_what_is_faster_by_more() -> None:
     found = compare(before, [after])
     assert "; most slower: all_gather 16 B" in changed(found)
     assert [row[0].text for row in changes_table(found, "verdicts", 5).rows] == ["all_gather", "all_reduce"]
+
+
+def test_of_more_runs_than_colours_each_has_a_panel_the_most_changed_first() -> None:
+    runs = [results_of(noisy(curve(), seed=night), f"20300101T00000{night}Z-night{night}") for night in range(6)]
+    slower = [times(record, 1.3) for record in noisy(curve(), seed=9)]
+    material = gather([*runs, results_of(slower, "20300101T000009Z-slow")])
+    assert material.changed is not None
+    panels = list(material.changed["panel"].unique())
+    assert len(panels) == 6
+    assert panels[0] == "all_reduce, slow"
+    assert (material.changed.groupby("panel")["other"].nunique() == 1).all()
