@@ -70,8 +70,8 @@ def test_a_misspelt_option_or_command_is_answered_with_the_nearest(cli: Cli) -> 
 
 
 NAMES = {
-    "--operation": ("al_reduce", "all_reduce", ("run", "plan", "history", "slurm submit", "import a100.log")),
-    "--backend": ("glo", "gloo", ("run", "plan", "doctor", "slurm submit")),
+    "--operation": ("al_reduce", "all_reduce", ("run", "plan", "pairs", "history", "slurm submit", "import a100.log")),
+    "--backend": ("glo", "gloo", ("run", "plan", "pairs", "doctor", "slurm submit")),
 }
 
 

@@ -228,7 +228,7 @@ def test_where_nothing_is_drawn_what_and_where_is_said_before_ranks_are_started(
     assert isinstance(second, LaunchStarted)  # said by ranks that are there
     narrator.take(first)
     assert lines[0].startswith("SIMULATED simulated, cpu, 1 node x 2 ranks; ")
-    assert lines[-1].startswith("results in ")
+    assert lines[-1] == f"results in {first.folder}", "whole, however long it is: it is there to be pasted"
 
 
 class Clock:

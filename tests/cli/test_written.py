@@ -60,6 +60,7 @@ WRITERS = {
     "export": ("export", "small", "-o"),
     "plan": ("plan", "--init"),
     "slurm init": ("slurm", "init"),
+    "pairs": ("pairs", "--placement", "2x2", "--write-plan"),
 }
 
 

@@ -193,8 +193,9 @@ class Narrator:
             self._beat()
 
     def _announce(self, event: RunStarted) -> None:
-        for line in header_lines(event):
-            self._say(line)
+        words, place = header_lines(event)
+        self._say(words)
+        self._terminal.say_whole(place)
         for warning in event.warnings:
             self._terminal.warn(f"note: {warning}")
         plan = event.run.plan
