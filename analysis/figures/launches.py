@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
-from collmark.analysis.figures.palette import GROUND, MUTED, SLOWER_TO_FASTER
-from collmark.analysis.figures.sheet import SMALL, blank, height_of, sheet, themed
+from collmark.analysis.figures.sheet import blank, sheet, themed
+from collmark.analysis.figures.tiles import BOTTOM, KEY, draw_tiles
 from collmark.analysis.figures.words import percent, slower_words
 from collmark.core.units import format_nbytes
 
@@ -23,7 +19,7 @@ ENDS = ((1.1, "10 %"), (1.5, "50 %"), (3.0, "3 times"))
 """Where the colours may end, and in words: the first that holds half of the tiles. What lies further looks the same."""
 MOST_ROWS = 40
 ROW = 14.0
-TOP, BOTTOM, KEY = 26.0, 40.0, 30.0
+TOP = 26.0
 NOTABLE = 0.03
 """Relative difference of a whole launch above which the title names it."""
 
@@ -79,13 +75,7 @@ def _name(group: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
 
 
 def _draw(panel: Axes, tile: pd.DataFrame, end: tuple[float, str]) -> None:
-    shades = [shade.light for shade in reversed(SLOWER_TO_FASTER)]
-    inner = np.linspace(-math.log(end[0]), math.log(end[0]), len(shades) - 1)
-    norm = BoundaryNorm([-math.inf, *inner, math.inf], len(shades))
-    sns.heatmap(
-        np.log(tile), ax=panel, cmap=ListedColormap(shades), norm=norm, cbar=False, linewidths=1.0,
-        linecolor=GROUND.light, xticklabels=False, yticklabels=False,
-    )  # fmt: skip
+    draw_tiles(panel, tile, *end)
     every = max(1, math.ceil(tile.shape[1] / 6))
     places = range(0, tile.shape[1], every)
     names = [format_nbytes(int(nbytes)) if nbytes else "no size" for nbytes in tile.columns]
@@ -94,21 +84,6 @@ def _draw(panel: Axes, tile: pd.DataFrame, end: tuple[float, str]) -> None:
     panel.set_yticks([place + 0.5 for place in beside], [tile.index[place] for place in beside], rotation=0)
     panel.set_xlabel("nbytes")
     panel.set_ylabel("launch")
-    panel.tick_params(length=0)
-    _draw_key(panel, shades, end[1])
-
-
-def _draw_key(panel: Axes, shades: list[str], end: str) -> None:
-    """Draw what the colours mean, below the panel."""
-    tall = height_of(panel)
-    box: dict[str, Any] = {"transform": panel.transAxes, "clip_on": False}
-    low, high = -(BOTTOM + 20.0) / tall, -(BOTTOM + 10.0) / tall
-    for position, shade in enumerate(shades):
-        left = 0.24 + 0.06 * position
-        panel.add_patch(Rectangle((left, low), 0.06, high - low, facecolor=shade, linewidth=0, **box))
-    words: dict[str, Any] = {"fontsize": SMALL, "color": MUTED.light, "va": "center", "y": (low + high) / 2, **box}
-    panel.text(0.22, s=f"{end} faster", ha="right", **words)
-    panel.text(0.80, s=f"{end} slower", ha="left", **words)
 
 
 def outstanding(table: pd.DataFrame) -> pd.DataFrame:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
-from collmark.analysis.figures.palette import GROUND, MUTED, SLOWER_TO_FASTER
-from collmark.analysis.figures.sheet import SMALL, blank, height_of, sheet, themed
+from collmark.analysis.figures.palette import MUTED
+from collmark.analysis.figures.sheet import blank, sheet, themed
+from collmark.analysis.figures.tiles import BOTTOM, KEY, draw_tiles
 
 NEEDS = ("panel", "shown", "marker", "sender", "receiver", "ratio", "each", "says", "pairs")
 MOST = 48
 """Ranks whose tiles are drawn one by one: of more, a tile is a pair of nodes, coloured by its worst."""
 END = math.sqrt(2.0)
 """Where the colours end: half an octave, so that a link that is a little slow shows, and half the rate is darkest."""
-SIZE, BOTTOM, KEY = 400.0, 40.0, 30.0
+SIZE = 400.0
 
 
 def pairs(table: pd.DataFrame) -> Figure:
@@ -58,13 +55,7 @@ def tiles(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 def _draw(panel: Axes, rows: pd.DataFrame) -> None:
     square, what = tiles(rows)
-    shades = [shade.light for shade in reversed(SLOWER_TO_FASTER)]
-    inner = np.linspace(-math.log(END), math.log(END), len(shades) - 1)
-    norm = BoundaryNorm([-math.inf, *inner, math.inf], len(shades))
-    sns.heatmap(
-        np.log(square), ax=panel, cmap=ListedColormap(shades), norm=norm, cbar=False, xticklabels=False,
-        yticklabels=False, linewidths=1.0 if len(square) <= MOST // 2 else 0.0, linecolor=GROUND.light,
-    )  # fmt: skip
+    draw_tiles(panel, square, END, "41 %", gap=1.0 if len(square) <= MOST // 2 else 0.0)
     each = int(rows["each"].iloc[0])
     if what == "rank" and 1 < each < len(square):
         for edge in range(each, len(square), each):
@@ -75,21 +66,6 @@ def _draw(panel: Axes, rows: pd.DataFrame) -> None:
     panel.set_yticks([place + 0.5 for place in places], [str(place) for place in places], rotation=0)
     panel.set_xlabel(f"{what} that receives")
     panel.set_ylabel(f"{what} that sends")
-    panel.tick_params(length=0)
-    panel.grid(visible=False)
-    _draw_key(panel, shades)
-
-
-def _draw_key(panel: Axes, shades: list[str]) -> None:
-    tall = height_of(panel)
-    box: dict[str, Any] = {"transform": panel.transAxes, "clip_on": False}
-    low, high = -(BOTTOM + 20.0) / tall, -(BOTTOM + 10.0) / tall
-    for position, shade in enumerate(shades):
-        left = 0.24 + 0.06 * position
-        panel.add_patch(Rectangle((left, low), 0.06, high - low, facecolor=shade, linewidth=0, **box))
-    words: dict[str, Any] = {"fontsize": SMALL, "color": MUTED.light, "va": "center", "y": (low + high) / 2, **box}
-    panel.text(0.22, s="41 % faster", ha="right", **words)
-    panel.text(0.80, s="41 % slower", ha="left", **words)
 
 
 def title(table: pd.DataFrame) -> str:

@@ -11,8 +11,7 @@ from collmark.analysis.pairs.find import EFFECT, Finding, Sweep, confirmed, swee
 from collmark.analysis.pairs.meetings import Layout, Meetings
 from collmark.analysis.results import Results
 from collmark.core.errors import UsageError
-from collmark.core.grouping import PAIRS, pairs_of
-from collmark.core.operation_table import OPERATIONS
+from collmark.core.grouping import BACK, PAIRS, pairs_of
 from collmark.core.pairing import Round
 from collmark.core.placement import Placement
 from collmark.core.record import Record, Status
@@ -74,23 +73,25 @@ def judge(results: Sequence[Results], *, effect: float = EFFECT, nics: int = 0) 
         If none of them measured rounds of pairs, or they are of different ranks.
     """
     records = [record for one in results for record in _paired(one.records)]
-    worlds = {record.case.world.ranks: record.case.world for record in records}
-    if len({(world.nodes, world.ranks_per_node) for world in worlds.values()}) > 1:
-        raise UsageError(f"{_names(results)}: runs of different numbers of ranks; name those of one")
-    found = []
-    for key in dict.fromkeys(_key(record) for record in records):
-        own = [record for record in records if _key(record) == key]
-        swept = [record for record in own if not _is_named(record)]
-        if swept:
-            found.append(_judged(key, swept, results, Layout(placement=next(iter(worlds.values())), nics=nics), effect))
-    if not found:
+    worlds = {(record.case.world.nodes, record.case.world.ranks_per_node): record.case.world for record in records}
+    if len(worlds) > 1:
+        raise UsageError(f"{_names(results)}: pairs of different numbers of ranks; name a sweep and its repeats")
+    swept = [one for one in results if is_sweep(one)]
+    if len(swept) > 1:
+        raise UsageError(f"{_names(swept)}: several sweeps over pairs; name one and its repeats")
+    if not swept:
         raise UsageError(f"{_names(results)}: no rounds of pairs were measured; collmark pairs measures them")
-    return found
+    (layout,) = (Layout(placement=world, nics=nics) for world in worlds.values())
+    repeats = [one for one in results if one is not swept[0]]
+    keys = dict.fromkeys(_key(record) for record in _paired(swept[0].records))
+    hosts = _hosts(results)
+    return [_judged(key, swept[0], repeats, layout, effect, hosts) for key in keys]
 
 
-def has_pairs(results: Iterable[Results]) -> bool:
-    """Whether rounds of pairs were measured."""
-    return any(not _is_named(record) for one in results for record in _paired(one.records))
+def is_sweep(results: Results) -> bool:
+    """Whether rounds of pairs were measured, and no pairs that were chosen one by one, as suspects are."""
+    names = {_arrangement(record).removeprefix(PAIRS) for record in _paired(results.records)}
+    return bool(names) and not any("-" in name for name in names)
 
 
 def without_pairs(results: Results) -> Results:
@@ -102,32 +103,33 @@ def without_pairs(results: Results) -> Results:
     return msgspec.structs.replace(results, records=kept)
 
 
-def _judged(key: Key, swept: Sequence[Record], results: Sequence[Results], layout: Layout, effect: float) -> Judged:
-    runs = [[record for record in _paired(one.records) if _key(record) == key] for one in results]
-    asked = [[record for record in own if not _is_named(record)] for own in runs]
-    first = next(own for own in asked if own)
-    launch = first[0].launch
-    meetings = _meetings([record for record in first if record.launch == launch])
-    found = sweep(meetings, layout, effect)
-    repeats = [
-        _meetings([record for record in own if record.launch == number])
-        for own in runs
-        if any(_is_named(record) for record in own)
-        for number in dict.fromkeys(record.launch for record in own)
-    ]
-    rounds = dict.fromkeys(_arrangement(record).removesuffix(":back") for record in first)
-    world = swept[0].case.world
+def _judged(
+    key: Key, swept: Results, others: Sequence[Results], layout: Layout, effect: float, hosts: dict[int, str]
+) -> Judged:
+    first, *_more = _launches(swept, key)
+    found = sweep(_meetings(first), layout, effect)
+    repeats = [_meetings(own) for one in others for own in _launches(one, key)]
+    names = dict.fromkeys(_arrangement(record).removesuffix(BACK) for record in first)
     return Judged(
         backend=key[0],
         operation=key[1],
         nbytes=key[2],
-        marker=swept[0].marker or "",
+        marker=first[0].marker or "",
         sweep=found,
-        rounds=tuple(_round(name, world) for name in rounds),
+        rounds=tuple(_round(name, first[0].case.world) for name in names),
         repeats=len(repeats),
         findings=tuple(sorted(confirmed(found, repeats), key=lambda one: -one.excess)),
-        hosts=_hosts(results),
+        hosts=hosts,
     )
+
+
+def _launches(results: Results, key: Key) -> list[list[Record]]:
+    """Return the pairs that each launch of a run measured with one operation and size."""
+    found: dict[int, list[Record]] = {}
+    for record in _paired(results.records):
+        if _key(record) == key:
+            found.setdefault(record.launch, []).append(record)
+    return list(found.values())
 
 
 def _hosts(results: Sequence[Results]) -> dict[int, str]:
@@ -152,15 +154,11 @@ def _arrangement(record: Record) -> str:
     return record.case.group.arrangement
 
 
-def _is_named(record: Record) -> bool:
-    """Whether its pairs were chosen one by one, as suspects are."""
-    return "-" in _arrangement(record).removeprefix(PAIRS)
-
-
 def _round(arrangement: str, world: Placement) -> Round:
     pairs = pairs_of(arrangement, world)
     each = world.ranks_per_node
-    return Round(pairs=pairs, is_between=pairs[0][0] // each != pairs[0][1] // each)
+    is_between = pairs[0][0] // each != pairs[0][1] // each
+    return Round(pairs=pairs, is_between=is_between, number=int(arrangement.removeprefix(PAIRS)))
 
 
 def _meetings(records: Iterable[Record]) -> Meetings:
@@ -184,8 +182,7 @@ def _meetings(records: Iterable[Record]) -> Meetings:
 
 def is_one_way(operation: str) -> bool:
     """Whether data goes from the first of a pair to the second alone, so that the other way is measured by itself."""
-    exchange = OPERATIONS[operation]
-    return exchange.pair and operation == "stream"
+    return operation == "stream"
 
 
 def _names(results: Sequence[Results]) -> str:

@@ -21,7 +21,7 @@ from collmark.analysis.figures.repetitions import repetitions
 from collmark.analysis.frame import frame
 from collmark.analysis.models.fit import Fit, Fits, fit_frame
 from collmark.analysis.modes import Modes, several_modes
-from collmark.analysis.pairs.of_runs import Judged, has_pairs, judge, without_pairs
+from collmark.analysis.pairs.of_runs import Judged, is_sweep, judge, without_pairs
 from collmark.analysis.report.changes import drawn_changes
 from collmark.analysis.report.scatter import Scatter, scatters
 from collmark.analysis.results import Results
@@ -152,7 +152,7 @@ def gather(
     prior : str
         Name of a prior to set beside measurements: ``nccl:HOPPER``.
     """
-    pairs = tuple(judge(results)) if has_pairs(results) else ()
+    pairs = tuple(judge(results)) if any(is_sweep(one) for one in results) else ()
     results = [without_pairs(one) for one in results]
     table = frame(results)
     fits = Fits(fits=(), refused=()) if table.empty else fit_frame(table, include_unstable=include_unstable)

@@ -62,6 +62,8 @@ def test_a_sweep_alone_names_nobody_and_says_what_comes_next(cli: Callable[..., 
     plan = json.loads(Path("again.json").read_text(encoding="utf-8"))
     assert plan["launches"] == 5
     assert any("3-" in name or "-3" in name for name in plan["groups"])
+    whole = [name for name in plan["groups"] if "-" not in name]
+    assert len(whole) == 4, "two rounds that nobody suspects, there and back, by their numbers"
     assert cli("plan", "again.json").status == 0
 
 

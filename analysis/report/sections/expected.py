@@ -65,7 +65,7 @@ def lowest_table(material: Material, anchor: str, most: int) -> Table:
                 Cell(text=" ".join(filter(None, (share.series.operation, share.series.marker))), anchor="expected"),
                 Cell(text=f"{share.value_words} {share.measured}"),
                 Cell(text=f"{share.expected_words}, {share.expected}"),
-                *_row(share, "")[6:8],
+                *_share_cells(share),
             )
             for share in found[:most]
         ),
@@ -73,7 +73,6 @@ def lowest_table(material: Material, anchor: str, most: int) -> Table:
 
 
 def _row(share: Share, curve: str) -> tuple[Cell, ...]:
-    value, ends = share.percent_words
     return (
         Cell(text=" ".join(filter(None, (share.series.operation, share.series.marker)))),
         Cell(text=curve),
@@ -81,7 +80,12 @@ def _row(share: Share, curve: str) -> tuple[Cell, ...]:
         Cell(text=share.value_words),
         Cell(text=share.expected),
         Cell(text=share.expected_words),
-        Cell(text=value, mark=Mark.BAD if share.warning else Mark.NONE),
-        Cell(text=ends or ABSENT, mark=Mark.MUTED),
+        *_share_cells(share),
         Cell(text=share.source or ABSENT),
     )
+
+
+def _share_cells(share: Share) -> tuple[Cell, Cell]:
+    value, ends = share.percent_words
+    mark = Mark.BAD if share.warning else Mark.NONE
+    return Cell(text=value, mark=mark), Cell(text=ends or ABSENT, mark=Mark.MUTED)

@@ -32,10 +32,13 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
         Indices of ranks; the first sends first.
     is_between : bool
         Whether the two of each pair lie on different nodes.
+    number : int
+        Which of :func:`all_rounds` it is.
     """
 
     pairs: tuple[Pair, ...]
     is_between: bool
+    number: int
 
 
 def matchings(count: int) -> Iterator[list[Pair]]:
@@ -66,15 +69,18 @@ def all_rounds(placement: Placement) -> Iterator[Round]:
         are even.
     """
     nodes, each = placement.nodes, placement.ranks_per_node
+    number = 0
     for own in matchings(each) if each > 1 else ():
         pairs = [(node * each + one, node * each + two) for node in range(nodes) for one, two in own]
-        yield Round(pairs=tuple(pairs), is_between=False)
+        yield Round(pairs=tuple(pairs), is_between=False, number=number)
+        number += 1
     for met in matchings(nodes) if nodes > 1 else ():
         for shift in range(each):
             pairs = [
                 (one * each + local, two * each + (local + shift) % each) for one, two in met for local in range(each)
             ]
-            yield Round(pairs=tuple(pairs), is_between=True)
+            yield Round(pairs=tuple(pairs), is_between=True, number=number)
+            number += 1
 
 
 def count_rounds(placement: Placement) -> int:

@@ -117,8 +117,10 @@ def again_plan(pairs: Pairs, wanted: Wanted) -> Plan | None:
         rounds |= {tuple(met): None for met in again(one.sweep, one.rounds, pairs.plan.seed)}
     if not rounds:
         return None
-    there = [_named(met) for met in rounds]
-    back = [_named([(two, one) for one, two in met]) for met in rounds]
+    # A whole round is called by its number: all pairs of many ranks would be a name of kilobytes in every record.
+    known = {own.pairs: f"{PAIRS}{own.number}" for one in pairs.judged for own in one.rounds}
+    there = [known.get(met) or _named(met) for met in rounds]
+    back = [f"{known[met]}{BACK}" if met in known else _named([(two, one) for one, two in met]) for met in rounds]
     launches = wanted.launches or LAUNCHES
     return msgspec.structs.replace(pairs.plan, groups=_there_and_back(pairs.plan, there, back), launches=launches)
 

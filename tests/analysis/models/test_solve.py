@@ -1,11 +1,13 @@
 """The solver against a library's on the same loss, and what ran to zero."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import optimize
 
+from collmark.analysis.models import solve as solve_module
 from collmark.analysis.models.constant import CONSTANT
 from collmark.analysis.models.hockney import HOCKNEY, P_NORM, SQUARE_ROOT
 from collmark.analysis.models.model import FloatArray, Model, log_value
@@ -100,3 +102,22 @@ def test_norm_of_one_is_the_line() -> None:
     assert P_NORM.predict([ALPHA, BETA, 2.0], NBYTES) == pytest.approx(np.hypot(ALPHA, BETA * NBYTES))
     assert HOCKNEY.predict([0.0, BETA], NBYTES) == pytest.approx(BETA * NBYTES)
     assert math.isclose(float(CONSTANT.predict([ALPHA], NBYTES)[3]), ALPHA)
+
+
+def test_a_parameter_that_runs_to_zero_does_not_keep_the_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own step is cut short, and would else be part of what the others reckon with: hundreds of detours."""
+    steps = 0
+    plain = solve_module._steps
+
+    def counted(*words: Any) -> FloatArray:  # noqa: ANN401 - passed on as it is
+        nonlocal steps
+        steps += 1
+        return plain(*words)
+
+    monkeypatch.setattr(solve_module, "_steps", counted)
+    nbytes_N = np.array([2.0**power for power in range(10, 30)])
+    random = np.random.default_rng(4)
+    seconds_KN = 1e-10 * nbytes_N * np.exp(random.normal(0, 0.02, (40, nbytes_N.size)))  # no latency at all
+    parameters_KP, _costs = solve_many(SQUARE_ROOT, nbytes_N, seconds_KN)
+    assert (parameters_KP[:, 0] < 1e-7).any(), "in some sets the latency ran to zero"
+    assert steps < 60

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
+import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 60.0
@@ -43,6 +44,15 @@ FLAGS = (
 def find_browser() -> str | None:
     """Return the path of a Chromium, if there is one."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+IN_A_BROWSER = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_browser() is None, reason="no Chromium on the path: install chromium to open reports in it"
+    ),
+]
+"""Marks of tests that open pages."""
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):

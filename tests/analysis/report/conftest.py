@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import msgspec
 import pytest
 from tests.analysis.figures.tables import HOSTILE
 from tests.analysis.made import case_of, curve, noisy, record_of, replaced, results_of
+from tests.analysis.report.browser import Browser, find_browser
 
 from collmark.analysis.claims.finding import Figure, Finding, Kind, Part, Verdict
+from collmark.analysis.report.write import Format
 from collmark.analysis.results import Results, load
 from collmark.core.case import Cadence
 from collmark.core.estimate import Estimate
@@ -19,6 +22,7 @@ from collmark.core.plan import Plan
 from collmark.core.record import Check, Evidence, Host, Launch, Outcome, Status, Timer
 from collmark.workflow.interruption import StopSignals
 from collmark.workflow.prepare import prepare
+from collmark.workflow.report import make_report
 from collmark.workflow.run import Sink, carry_out, create_run
 
 STAMP = "2030-01-01T00:00:00Z"
@@ -106,3 +110,20 @@ def reference() -> Results:
 
     (path,) = (Path(__file__).parents[3] / "results" / "reference").glob("*/")
     return load(RunFolder(path))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Return a browser for the tests of one file, which are marked IN_A_BROWSER."""
+    program = find_browser()
+    assert program is not None
+    with Browser(program) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def page(simulated: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of one simulated run."""
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(make_report([simulated], Format.HTML).text, encoding="utf-8")
+    return path

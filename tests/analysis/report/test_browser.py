@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.analysis.made import curve, noisy, results_of
-from tests.analysis.report.browser import Browser, find_browser
+from tests.analysis.report.browser import IN_A_BROWSER, Browser, find_browser
 
 from collmark.analysis.report.write import Format
 from collmark.analysis.results import Results
 from collmark.core.case import Buffers, Cadence, Form
 from collmark.workflow.report import make_report
 
-PROGRAM = find_browser()
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(PROGRAM is None, reason="no Chromium on the path: install chromium to open reports in it"),
-]
+pytestmark = IN_A_BROWSER
 SEEN = """
 (() => {
   const shown = e => { const b = e.getBoundingClientRect(); return b.width > 0 && b.height > 0; };
@@ -32,13 +27,6 @@ SEEN = """
   };
 })()
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    assert PROGRAM is not None
-    with Browser(PROGRAM) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +250,8 @@ def alive(group: int) -> list[str]:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc to look for processes in")
 def test_nothing_is_left_running() -> None:
-    assert PROGRAM is not None
-    with Browser(PROGRAM) as opened:
+    program = find_browser()
+    assert program is not None
+    with Browser(program) as opened:
         assert alive(opened.group)
     assert alive(opened.group) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.analysis.made import case_of, curve, record_of, results_of
 from tests.analysis.made_pairs import run_of, sweep_run
 from tests.analysis.report.test_sections import section, table_of, words_of
@@ -80,8 +81,14 @@ def test_tiles_are_ranks_or_of_many_nodes(found: Material) -> None:
     assert (square.shape, what) == ((8, 8), "node")
 
 
-def test_runs_of_other_ranks_are_refused() -> None:
-    other = Placement(nodes=2, ranks_per_node=2)
+def test_several_sweeps_are_refused() -> None:
+    with pytest.raises(UsageError, match="sweep, other: several sweeps over pairs"):
+        judge([sweep_run(), replace(sweep_run(), name="other")])
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 4)], ids=["fewer", "as many, otherwise placed"])
+def test_runs_of_other_ranks_are_refused(shape: tuple[int, int]) -> None:
+    other = Placement(nodes=shape[0], ranks_per_node=shape[1])
     groups = groups_of("pairs:1", other, Company.TOGETHER)
     records = [record_of(case_of("stream", 64, placement=one.placement, group=one), 1e-4) for one in groups]
     with pytest.raises(UsageError, match="different numbers of ranks"):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from tests.analysis.made import curve, noisy, replaced, results_of
-from tests.analysis.report.browser import Browser, find_browser
+from tests.analysis.report.browser import IN_A_BROWSER, Browser
 from tests.analysis.report.conftest import launch_of
 
 from collmark.analysis.report.write import Format
@@ -18,11 +18,7 @@ from collmark.core.placement import Fabric, Placement, Tier
 from collmark.core.record import Host, Record
 from collmark.workflow.report import make_report
 
-PROGRAM = find_browser()
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(PROGRAM is None, reason="no Chromium on the path: install chromium to open reports in it"),
-]
+pytestmark = IN_A_BROWSER
 LEVELS = (0.98, 0.99, 1.0, 1.01, 1.02)
 INFINIBAND: dict[str, Any] = {
     "of_case": {"placement": Placement(nodes=2, ranks_per_node=1), "backend": "nccl"},
@@ -34,12 +30,9 @@ NVLINK = {**INFINIBAND, "of_case": {"placement": Placement(ranks_per_node=2), "b
 SCREEN = (1280, 800)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    assert PROGRAM is not None
-    with Browser(PROGRAM) as opened:
-        opened.look(*SCREEN)
-        yield opened
+@pytest.fixture(autouse=True)
+def screen(browser: Browser) -> None:
+    browser.look(*SCREEN)
 
 
 def over(link: Mapping[str, Any], operation: str, rate: float, seed: int = 5) -> list[Record]:

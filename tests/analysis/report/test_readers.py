@@ -7,31 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.analysis.report.browser import Browser, find_browser
+from tests.analysis.report.browser import IN_A_BROWSER, Browser
 
-from collmark.analysis.report.write import Format
-from collmark.analysis.results import Results
-from collmark.workflow.report import make_report
-
-PROGRAM = find_browser()
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(PROGRAM is None, reason="no Chromium on the path: install chromium to open reports in it"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    assert PROGRAM is not None
-    with Browser(PROGRAM) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def page(simulated: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("page") / "page.html"
-    path.write_text(make_report([simulated], Format.HTML).text, encoding="utf-8")
-    return path
+pytestmark = IN_A_BROWSER
 
 
 SHOWN = """

@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.analysis.figures.tables import HOSTILE
-from tests.analysis.report.browser import Browser, find_browser
+from tests.analysis.report.browser import IN_A_BROWSER, Browser
 
 from collmark.analysis.report.html import SCRIPTS
 from collmark.analysis.report.write import Format
@@ -18,11 +17,7 @@ from collmark.analysis.results import Results
 from collmark.core.units import format_nbytes
 from collmark.workflow.report import make_report
 
-PROGRAM = find_browser()
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(PROGRAM is None, reason="no Chromium on the path: install chromium to open reports in it"),
-]
+pytestmark = IN_A_BROWSER
 COLUMN = """
 ((name) => {
   const table = document.getElementById('cases-table'), heads = [...table.tHead.rows[0].cells];
@@ -34,20 +29,6 @@ PRESS = """
 ((name) => [...document.querySelectorAll('#cases-table thead .sort')]
   .find(one => one.textContent.trim().startsWith(name)).click())
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    assert PROGRAM is not None
-    with Browser(PROGRAM) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def page(simulated: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("page") / "page.html"
-    path.write_text(make_report([simulated], Format.HTML).text, encoding="utf-8")
-    return path
 
 
 @pytest.fixture

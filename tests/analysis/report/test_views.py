@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
 from tests.analysis.figures.tables import in_time_order
 from tests.analysis.made import curve, noisy, results_of
-from tests.analysis.report.browser import Browser, find_browser
+from tests.analysis.report.browser import IN_A_BROWSER, Browser
 
 from collmark.analysis.report.write import Format
 from collmark.workflow.report import make_report
 
-PROGRAM = find_browser()
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(PROGRAM is None, reason="no Chromium on the path: install chromium to open reports in it"),
-]
+pytestmark = IN_A_BROWSER
 RIGHT = 39
 """The key to the right, as Windows counts keys."""
 READOUT = "(one => one.hidden ? '' : one.textContent)(document.querySelector('.readout'))"
@@ -52,13 +47,6 @@ FILTER = """
 })
 """
 FIGURES = ["figure-bandwidth", "figure-times", "figure-algorithm-bandwidth"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    assert PROGRAM is not None
-    with Browser(PROGRAM) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

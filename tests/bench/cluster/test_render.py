@@ -169,12 +169,20 @@ def test_srun_is_told_what_versions_and_sites_do_otherwise(tmp_path: Path, backe
     assert "SRUN_CPUS_PER_TASK" not in (tmp_path / "variables").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
-def test_a_signal_before_there_are_ranks_is_not_lost(tmp_path: Path, number: int) -> None:
+# Of an array the last element has the array's id for its own: to requeue that would requeue them all.
+ELEMENT = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "4"}
+
+
+@pytest.mark.parametrize(("number", "more", "own"), [
+    (signal.SIGUSR1, {}, "7"), (signal.SIGTERM, {}, "7"), (signal.SIGUSR1, ELEMENT, "7_4"),
+])  # fmt: skip
+def test_a_signal_before_there_are_ranks_is_not_lost(
+    tmp_path: Path, number: int, more: dict[str, str], own: str
+) -> None:
     """The script asks which launch is next, by a step of its own, when the signal comes."""
     (tmp_path / "results/tier-a-gloo").mkdir(parents=True)
     words = ["bash", str(FOLDER / "tier-a.sbatch"), "plan.toml"]
-    with subprocess.Popen(words, cwd=tmp_path, env=in_a_job(tmp_path), stdout=subprocess.DEVNULL) as job:
+    with subprocess.Popen(words, cwd=tmp_path, env=in_a_job(tmp_path, **more), stdout=subprocess.DEVNULL) as job:
         calls = tmp_path / "calls"
         deadline = time.monotonic() + 20
         while not calls.exists():
@@ -187,7 +195,7 @@ def test_a_signal_before_there_are_ranks_is_not_lost(tmp_path: Path, number: int
         assert job.wait(20)
     said = calls.read_text(encoding="utf-8")
     assert "collmark run" not in said
-    assert ("scontrol requeue 7" in said) is (number == signal.SIGUSR1)
+    assert (f"scontrol requeue {own}" in said.splitlines()) is (number == signal.SIGUSR1)
 
 
 def test_a_folder_whose_name_a_script_cannot_hold_is_refused() -> None:
